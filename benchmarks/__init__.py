@@ -1,0 +1,1 @@
+"""Measurements of aliaslint: speed, memory, and accuracy against labelled truth."""
