@@ -1,0 +1,1 @@
+"""Accuracy of aliaslint against labelled truth and against mutants proven by execution."""
