@@ -65,10 +65,7 @@ def run_check(root: Path, *options: str, cache: bool = False) -> Run:
     done = subprocess.run(
         command if cache else [*command, "--no-cache"],
         cwd=root,
-        env={
-            **_environment(),
-            "PYTHONPATH": os.pathsep.join(filter(None, map(_absolute, sys.path))),
-        },
+        env=_environment(),
         capture_output=True,
         text=True,
     )
