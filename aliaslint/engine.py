@@ -1,0 +1,257 @@
+"""One run of check: from paths to a report, without printing.
+
+`prepare` finds and reads what a run is about, the analysis looks at it, `judge` decides what of
+its findings is shown: selection, per-file ignores, suppressions, baseline. `fix` uses the parts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+from aliaslint import rules
+from aliaslint.analysis import AnalysisOptions
+from aliaslint.findings import FileError, Finding, Result
+from aliaslint.report import Lines, Report
+from aliaslint.rules import Project, Selection
+from aliaslint.source import config as configuration
+from aliaslint.source import suppressions
+from aliaslint.source.config import Config
+from aliaslint.source.discovery import DEFAULT_EXCLUDES, Excludes, discover
+from aliaslint.source.files import SourceFile, read
+
+_METADATA = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asked for.
+
+    `paths` are files and folders; `package` is an installed package to look at instead; `stdin`
+    is a file whose text was given on standard input, in place of what is on disk. `baseline`
+    lists findings that are known. `force_exclude` excludes named files too.
+    """
+
+    paths: tuple[Path, ...] = ()
+    package: str | None = None
+    python: Path | None = None
+    selection: Selection = field(default_factory=Selection)
+    stdin: SourceFile | None = None
+    baseline: Path | None = None
+    force_exclude: bool = False
+    cache: bool = True
+    jobs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A request that was made concrete: the files, the options, the codes that are selected.
+
+    `roots` are the folders with the project's metadata, empty for an installed package.
+    `dependencies` is for the summary: what stands for each dependency.
+    """
+
+    config: Config
+    targets: tuple[Path, ...]
+    roots: tuple[Path, ...]
+    files: tuple[SourceFile, ...]
+    errors: tuple[FileError, ...]
+    options: AnalysisOptions
+    codes: frozenset[str]
+    dependencies: tuple[dict[str, str], ...] = ()
+
+
+def check(request: Request) -> Report:
+    """Run the analysis and return what is to be reported.
+
+    Raises ConfigError, UnknownRule or PackageNotFound for a request that cannot be carried out.
+    """
+    run = prepare(request)
+    return judge(run, examine(run, request), request.baseline)
+
+
+def prepare(request: Request) -> Run:
+    """Find the configuration, the files and the dependencies. Raises as `check` does."""
+    targets = _targets(request)
+    config = configuration.find(_common(targets))
+    layers = [
+        Selection(config.select, config.ignore, config.extend_select),
+        request.selection,
+    ]
+    codes = rules.select(layers)
+    files, errors = _load(targets, request, config)
+    roots = () if request.package else tuple(dict.fromkeys(_roots(targets)))
+    options, dependencies = _options(targets, request, config)
+    return Run(config, targets, roots, files, errors, options, codes, dependencies)
+
+
+def examine(run: Run, request: Request) -> Result:
+    """Return all findings of a run, unselected and unsuppressed: program and project rules."""
+    from aliaslint.analysis import analyse
+
+    result = analyse(run.files, run.options)
+    result.findings.extend(project_findings(run))
+    return result
+
+
+def project_findings(run: Run) -> list[Finding]:
+    """Return what the rules about the whole project find."""
+    project = Project(run.roots, run.targets, run.files, run.options, run.config)
+    finders = [getattr(module, "find_project", None) for module in rules.modules()]
+    return [finding for find in finders if find for finding in find(project)]
+
+
+def judge(run: Run, result: Result, baseline: Path | None = None) -> Report:
+    """Decide what of a result is shown, and summarise."""
+    sources = {source.path: source for source in run.files}
+    report = Report(
+        errors=sorted({*run.errors, *result.errors}, key=lambda e: (str(e.path), e.line or 0)),
+        summary=dict(result.summary),
+        sources=sources,
+        codes=run.codes,
+    )
+    findings = sorted(result.findings, key=Finding.sort_key)
+    by_path = {path: list(group) for path, group in groupby(findings, lambda f: f.path)}
+    for path in sorted({*sources, *by_path}):
+        shown, hidden = _judge_file(run, sources.get(path), path, by_path.get(path, []))
+        report.findings += shown
+        report.hidden += hidden
+    if baseline is not None:
+        _apply_baseline(report, baseline)
+    _summarise(report, run)
+    return report
+
+
+def _judge_file(
+    run: Run, source: SourceFile | None, path: Path, findings: Sequence[Finding]
+) -> tuple[list[Finding], list[Finding]]:
+    """Return the findings of one file that are shown and those that comments hide."""
+    codes = run.codes - _ignored_codes(run.config, path)
+    comments = suppressions.suppressions(source.data, source.text) if source else ()
+    if not comments:
+        return [f for f in findings if f.code in codes], []
+    judged = suppressions.judge(comments, findings)
+    shown, hidden = list(judged.shown), list(judged.hidden)
+    if "AL901" in codes and source and _is_certain(run):
+        from aliaslint.rules import al901
+
+        unused = al901.find(path, comments, judged.used, codes)
+        again = suppressions.judge(comments, unused)
+        shown += again.shown
+        hidden += again.hidden
+    return _kept(shown, codes), _kept(hidden, codes)
+
+
+def _kept(findings: Iterable[Finding], codes: frozenset[str]) -> list[Finding]:
+    return sorted((f for f in findings if f.code in codes), key=Finding.sort_key)
+
+
+def _is_certain(run: Run) -> bool:
+    """Whether the effects of all dependencies are known, so that silence means something."""
+    return not any(dependency.get("origin") == "none" for dependency in run.dependencies)
+
+
+def _apply_baseline(report: Report, path: Path) -> None:
+    from aliaslint.report import baseline
+
+    lines = Lines(report.sources)
+    new, known, stale = baseline.split(report.findings, baseline.load(path), path, lines)
+    report.findings, report.known, report.stale = new, known, stale
+
+
+def _summarise(report: Report, run: Run) -> None:
+    summary = report.summary
+    summary.setdefault("files", len(run.files))
+    summary.setdefault("unresolved", 0)
+    summary.setdefault("dependencies", list(run.dependencies))
+    summary["findings"] = len(report.findings)
+    summary["errors"] = len(report.errors)
+    summary["safe_fixes"] = sum(f.fixable == "safe" for f in report.findings)
+    summary["unsafe_fixes"] = sum(f.fixable == "unsafe" for f in report.findings)
+    summary["suppressed"] = len(report.hidden)
+    summary["baselined"] = len(report.known)
+
+
+def _targets(request: Request) -> tuple[Path, ...]:
+    if request.package:
+        from aliaslint.source.packages import locate_package
+
+        return (locate_package(request.package, request.python),)
+    if request.stdin:
+        return (request.stdin.path,)
+    return tuple(Path(os.path.abspath(path)) for path in request.paths or (Path(),))
+
+
+def _common(targets: Sequence[Path]) -> Path:
+    """The deepest folder that holds all targets: the configuration is looked for from there."""
+    folders = [target if target.is_dir() else target.parent for target in targets]
+    try:
+        return Path(os.path.commonpath(folders))
+    except ValueError:  # On different drives.
+        return folders[0]
+
+
+def _load(
+    targets: Sequence[Path], request: Request, config: Config
+) -> tuple[tuple[SourceFile, ...], tuple[FileError, ...]]:
+    """Return the files that could be read, and an error for each that could not."""
+    if request.stdin:
+        return (request.stdin,), ()
+    patterns = DEFAULT_EXCLUDES if config.exclude is None else config.exclude
+    excludes = Excludes(config.root, (*patterns, *config.extend_exclude), request.force_exclude)
+    discovery = discover(targets, excludes)
+    loaded = [read(path) for path in discovery.files]
+    files = tuple(source for source in loaded if isinstance(source, SourceFile))
+    failed = tuple(error for error in loaded if isinstance(error, FileError))
+    return files, (*discovery.errors, *failed)
+
+
+def _roots(targets: Iterable[Path]) -> Iterator[Path]:
+    """Yield the nearest folder with project metadata for each target.
+
+    An installed package has none: the project whose environment it lies in is another one.
+    """
+    for target in targets:
+        for folder in (target, *target.parents) if target.is_dir() else target.parents:
+            if folder.name in ("site-packages", "dist-packages"):
+                break
+            if any((folder / name).is_file() for name in _METADATA):
+                yield folder
+                break
+            if (folder / ".git").exists():
+                break
+
+
+def _options(
+    targets: Sequence[Path], request: Request, config: Config
+) -> tuple[AnalysisOptions, tuple[dict[str, str], ...]]:
+    """Return the options of the analysis, and what stands for each dependency."""
+    return (
+        AnalysisOptions(
+            exposed_attributes=config.exposed_attributes,
+            shared_attributes=config.shared_attributes,
+            cache_protocol=("update_and_fetch", *config.cache_protocol),
+        ),
+        (),
+    )
+
+
+def _ignored_codes(config: Config, path: Path) -> frozenset[str]:
+    """Return the codes that `per-file-ignores` switches off in a file."""
+    ignored: set[str] = set()
+    for pattern, selectors in config.per_file_ignores.items():
+        if _matches(pattern, path, config.root):
+            ignored.update(*map(rules.matching, selectors))
+    return frozenset(ignored)
+
+
+def _matches(pattern: str, path: Path, root: Path) -> bool:
+    """Match like a line of a `.gitignore` in `root`; `!` in front negates the whole pattern."""
+    from pathspec import GitIgnoreSpec
+
+    relative = os.path.relpath(path, root).replace(os.sep, "/")
+    wanted = not pattern.startswith("!")
+    return GitIgnoreSpec.from_lines([pattern.removeprefix("!")]).match_file(relative) is wanted
