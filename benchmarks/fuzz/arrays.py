@@ -73,6 +73,7 @@ class Array:
     """A mutable handle on a short vector of ints. All operators but the in-place ones copy."""
 
     __slots__ = ("tainted", "updates", "value")
+    shape = (2,)
 
     def __init__(self, value: Any) -> None:
         if isinstance(value, Array):

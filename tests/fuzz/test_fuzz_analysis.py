@@ -1,0 +1,28 @@
+"""The analysis agrees with what running generated programs shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.fuzz.__main__ import numbered
+from benchmarks.fuzz.compare import judge
+from benchmarks.fuzz.generator import RandomChoices, generate
+
+PROGRAMS, A_GROUP = 300, 10
+
+
+@pytest.mark.parametrize("group", range(PROGRAMS // A_GROUP))
+def test_no_stale_read_is_missed(group: int) -> None:
+    for number in range(A_GROUP):
+        program = generate(RandomChoices(f"ci:{group * A_GROUP + number}"))
+        verdict = judge(program)
+        assert (verdict.error, verdict.missed) == ("", []), numbered(program)
+
+
+@pytest.mark.slow
+def test_few_reports_are_never_observed() -> None:
+    verdicts = [judge(generate(RandomChoices(f"rate:{n}"))) for n in range(600)]
+    judged = sum(v.judged for v in verdicts)
+    unobserved = sum(len(v.unobserved) for v in verdicts)
+    assert judged > 200
+    assert unobserved < 0.02 * judged
