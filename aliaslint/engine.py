@@ -67,7 +67,7 @@ class Run:
 def check(request: Request) -> Report:
     """Run the analysis and return what is to be reported.
 
-    Raises ConfigError, UnknownRule or PackageNotFound for a request that cannot be carried out.
+    Raises UserError for a request that cannot be carried out.
     """
     run = prepare(request)
     return judge(run, examine(run, request), request.baseline)
@@ -75,8 +75,7 @@ def check(request: Request) -> Report:
 
 def prepare(request: Request) -> Run:
     """Find the configuration, the files and the dependencies. Raises as `check` does."""
-    targets = _targets(request)
-    config = configuration.find(_common(targets))
+    config, targets = _aim(request)
     layers = [
         Selection(config.select, config.ignore, config.extend_select),
         request.selection,
@@ -160,6 +159,7 @@ def _apply_baseline(report: Report, path: Path) -> None:
     lines = Lines(report.sources)
     new, known, stale = baseline.split(report.findings, baseline.load(path), path, lines)
     report.findings, report.known, report.stale = new, known, stale
+    report.has_baseline = True
 
 
 def _summarise(report: Report, run: Run) -> None:
@@ -175,14 +175,19 @@ def _summarise(report: Report, run: Run) -> None:
     summary["baselined"] = len(report.known)
 
 
-def _targets(request: Request) -> tuple[Path, ...]:
+def _aim(request: Request) -> tuple[Config, tuple[Path, ...]]:
+    """Return the configuration and the absolute targets.
+
+    An installed package is looked at with the configuration of the working directory.
+    """
     if request.package:
         from aliaslint.source.packages import locate_package
 
-        return (locate_package(request.package, request.python),)
-    if request.stdin:
-        return (request.stdin.path,)
-    return tuple(Path(os.path.abspath(path)) for path in request.paths or (Path(),))
+        config = configuration.find(Path.cwd())
+        return config, (locate_package(request.package, request.python or config.python),)
+    named = (request.stdin.path,) if request.stdin else request.paths or (Path(),)
+    targets = tuple(Path(os.path.abspath(path)) for path in named)
+    return configuration.find(_common(targets)), targets
 
 
 def _common(targets: Sequence[Path]) -> Path:

@@ -20,13 +20,14 @@ class Report(Result):
 
     `hidden` are the findings that a comment suppresses, `known` those that the baseline lists;
     neither is in `findings`. `sources` are the files of the run by path. `codes` are the rules
-    that ran. `stale` counts the entries of the baseline that match nothing any more.
+    that ran. `has_baseline`: a baseline was given; `stale` counts the entries of the baseline that match nothing any more.
     """
 
     hidden: list[Finding] = field(default_factory=list)
     known: list[Finding] = field(default_factory=list)
     sources: Mapping[Path, SourceFile] = field(default_factory=dict)
     codes: frozenset[str] = frozenset()
+    has_baseline: bool = False
     stale: int = 0
 
     @property

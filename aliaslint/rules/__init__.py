@@ -22,6 +22,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from aliaslint.errors import UserError
 from aliaslint.findings import Finding, Repair, Severity, Span, Step
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Project:
     config: Config
 
 
-class UnknownRule(ValueError):
+class UnknownRule(UserError):
     """A selector that no rule matches; the message suggests what may have been meant."""
 
 

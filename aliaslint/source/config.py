@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aliaslint.errors import UserError
+
 _TABLE = "tool.aliaslint"
 
 
-class ConfigError(Exception):
+class ConfigError(UserError):
     """A configuration that cannot be used; the message is one line and names the file."""
 
 

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+from aliaslint.errors import UserError
 
-class PackageNotFound(Exception):
+
+class PackageNotFound(UserError):
     """A package that is not installed where it was looked for; the message is one line."""
 
 
