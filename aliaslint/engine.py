@@ -7,10 +7,11 @@ its findings is shown: selection, per-file ignores, suppressions, baseline. `fix
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aliaslint import rules
 from aliaslint.analysis import AnalysisOptions
@@ -22,8 +23,18 @@ from aliaslint.source import suppressions
 from aliaslint.source.config import Config
 from aliaslint.source.discovery import DEFAULT_EXCLUDES, Excludes, discover
 from aliaslint.source.files import SourceFile, read
+from aliaslint.targets import (
+    common_folder,
+    dependencies,
+    installed_package,
+    matters,
+    project_roots,
+)
 
-_METADATA = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+if TYPE_CHECKING:
+    from aliaslint.program.dependencies import Dependency
+
+_PROTOCOL = ("update_and_fetch",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +62,7 @@ class Run:
     """A request that was made concrete: the files, the options, the codes that are selected.
 
     `roots` are the folders with the project's metadata, empty for an installed package.
-    `dependencies` is for the summary: what stands for each dependency.
+    `dependencies` says what stands for each dependency.
     """
 
     config: Config
@@ -61,7 +72,7 @@ class Run:
     errors: tuple[FileError, ...]
     options: AnalysisOptions
     codes: frozenset[str]
-    dependencies: tuple[dict[str, str], ...] = ()
+    dependencies: tuple[Dependency, ...] = ()
 
 
 def check(request: Request) -> Report:
@@ -82,9 +93,10 @@ def prepare(request: Request) -> Run:
     ]
     codes = rules.select(layers)
     files, errors = _load(targets, request, config)
-    roots = () if request.package else tuple(dict.fromkeys(_roots(targets)))
-    options, dependencies = _options(targets, request, config)
-    return Run(config, targets, roots, files, errors, options, codes, dependencies)
+    roots = () if request.package else tuple(dict.fromkeys(project_roots(targets)))
+    found = tuple(dependencies(targets, files, request.python, config))
+    options = _options(config, found)
+    return Run(config, targets, roots, files, errors, options, codes, found)
 
 
 def examine(run: Run, request: Request) -> Result:
@@ -150,7 +162,13 @@ def _kept(findings: Iterable[Finding], codes: frozenset[str]) -> list[Finding]:
 
 def _is_certain(run: Run) -> bool:
     """Whether the effects of all dependencies are known, so that silence means something."""
-    return not any(dependency.get("origin") == "none" for dependency in run.dependencies)
+    return not any(d.kind == "none" for d in _resting_on(run))
+
+
+def _resting_on(run: Run) -> list[Dependency]:
+    """Return the dependencies that the files of the run may rest on."""
+    protocol = run.options.cache_protocol
+    return [d for d in run.dependencies if matters(d, run.files, protocol)]
 
 
 def _apply_baseline(report: Report, path: Path) -> None:
@@ -166,7 +184,7 @@ def _summarise(report: Report, run: Run) -> None:
     summary = report.summary
     summary.setdefault("files", len(run.files))
     summary.setdefault("unresolved", 0)
-    summary.setdefault("dependencies", list(run.dependencies))
+    summary["dependencies"] = [_dependency_object(d) for d in _resting_on(run)]
     summary["findings"] = len(report.findings)
     summary["errors"] = len(report.errors)
     summary["safe_fixes"] = sum(f.fixable == "safe" for f in report.findings)
@@ -175,28 +193,28 @@ def _summarise(report: Report, run: Run) -> None:
     summary["baselined"] = len(report.known)
 
 
+def _dependency_object(dependency: Dependency) -> dict[str, str | None]:
+    return {
+        "name": dependency.name,
+        "version": dependency.version,
+        "kind": dependency.kind,
+        "origin": dependency.origin,
+        "hint": dependency.hint,
+    }
+
+
 def _aim(request: Request) -> tuple[Config, tuple[Path, ...]]:
     """Return the configuration and the absolute targets.
 
     An installed package is looked at with the configuration of the working directory.
     """
     if request.package:
-        from aliaslint.source.packages import locate_package
-
         config = configuration.find(Path.cwd())
-        return config, (locate_package(request.package, request.python or config.python),)
+        python = request.python or config.python
+        return config, (installed_package(request.package, python),)
     named = (request.stdin.path,) if request.stdin else request.paths or (Path(),)
     targets = tuple(Path(os.path.abspath(path)) for path in named)
-    return configuration.find(_common(targets)), targets
-
-
-def _common(targets: Sequence[Path]) -> Path:
-    """The deepest folder that holds all targets: the configuration is looked for from there."""
-    folders = [target if target.is_dir() else target.parent for target in targets]
-    try:
-        return Path(os.path.commonpath(folders))
-    except ValueError:  # On different drives.
-        return folders[0]
+    return configuration.find(common_folder(targets)), targets
 
 
 def _load(
@@ -214,33 +232,16 @@ def _load(
     return files, (*discovery.errors, *failed)
 
 
-def _roots(targets: Iterable[Path]) -> Iterator[Path]:
-    """Yield the nearest folder with project metadata for each target.
-
-    An installed package has none: the project whose environment it lies in is another one.
-    """
-    for target in targets:
-        for folder in (target, *target.parents) if target.is_dir() else target.parents:
-            if folder.name in ("site-packages", "dist-packages"):
-                break
-            if any((folder / name).is_file() for name in _METADATA):
-                yield folder
-                break
-            if (folder / ".git").exists():
-                break
-
-
-def _options(
-    targets: Sequence[Path], request: Request, config: Config
-) -> tuple[AnalysisOptions, tuple[dict[str, str], ...]]:
-    """Return the options of the analysis, and what stands for each dependency."""
-    return (
-        AnalysisOptions(
-            exposed_attributes=config.exposed_attributes,
-            shared_attributes=config.shared_attributes,
-            cache_protocol=("update_and_fetch", *config.cache_protocol),
-        ),
-        (),
+def _options(config: Config, dependencies: Iterable[Dependency]) -> AnalysisOptions:
+    """Return the options of the analysis: the source of a dependency, or else its version."""
+    return AnalysisOptions(
+        exposed_attributes=config.exposed_attributes,
+        shared_attributes=config.shared_attributes,
+        cache_protocol=(*_PROTOCOL, *config.cache_protocol),
+        dependency_roots={d.name: d.root for d in dependencies if d.root},
+        dependency_versions={
+            d.name: d.version for d in dependencies if d.kind == "table" and d.version
+        },
     )
 
 

@@ -20,7 +20,8 @@ class Report(Result):
 
     `hidden` are the findings that a comment suppresses, `known` those that the baseline lists;
     neither is in `findings`. `sources` are the files of the run by path. `codes` are the rules
-    that ran. `has_baseline`: a baseline was given; `stale` counts the entries of the baseline that match nothing any more.
+    that ran. `has_baseline`: a baseline was given; `stale` counts its entries that match
+    nothing any more.
     """
 
     hidden: list[Finding] = field(default_factory=list)

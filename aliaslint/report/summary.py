@@ -48,14 +48,11 @@ def _dependencies(report: Report) -> Iterator[str]:
     for entry in dependencies if isinstance(dependencies, list) else ():
         if not isinstance(entry, dict):
             continue
-        name = entry.get("name")
-        if entry.get("origin") in (None, "none"):
-            yield (
-                f"{name}: version unknown, its captures are AL102 (--extend-select AL102); name it "
-                f'with --python or `mlx-lm = "VERSION"` in [tool.aliaslint].'
-            )
+        if entry.get("hint"):
+            yield f"{entry['hint']}."
         else:
-            yield f"{name} {entry.get('version') or ''}".rstrip() + f": {entry.get('origin')}."
+            version = f" {entry['version']}" if entry.get("version") else ""
+            yield f"{entry.get('name')}{version}: {entry.get('origin')}."
 
 
 def _statistics(report: Report) -> Iterator[str]:
