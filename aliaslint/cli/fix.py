@@ -1,0 +1,262 @@
+"""`aliaslint fix`."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from aliaslint.cli.check import make_request
+from aliaslint.cli.options import (
+    cost_options,
+    selection_options,
+    target_options,
+    wants_color,
+)
+from aliaslint.errors import UserError
+
+if TYPE_CHECKING:
+    from aliaslint.engine import Request, Run
+    from aliaslint.findings import FileError
+    from aliaslint.fix import Change, FixReport, Strategy
+    from aliaslint.report import Report
+    from aliaslint.source.files import SourceFile
+    from aliaslint.verify import VerifyReport
+
+_EPILOG = """\b
+Examples:
+  aliaslint fix . --diff                what would change; writes nothing
+  aliaslint fix .                       safe fixes only
+  aliaslint fix . --unsafe-fixes        also those that may change what is meant
+  aliaslint fix forks/mlx_lm --verify   write only if batched decoding is then right
+  aliaslint fix - < cache.py            standard input to standard output
+
+\b
+Exit status, about what remains: 0 no finding of severity error, 1 some, 2 wrong
+use, a file that could not be read, parsed or written. With --diff 1 also if the
+diff is not empty; with --verify 1 if the rewritten tree is not right.
+"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """What happened: the plan, what was written, the errors, the verification if there was one."""
+
+    report: FixReport
+    errors: tuple[FileError, ...]
+    written: bool
+    verified: VerifyReport | None = None
+
+
+@click.command("fix", epilog=_EPILOG)
+@target_options
+@selection_options
+@click.option("--diff", is_flag=True, help="Print a unified diff and write nothing.")
+@click.option(
+    "--strategy",
+    type=click.Choice(("auto", "rebind", "snapshot", "both")),
+    default="auto",
+    show_default=True,
+    help="Rebind the updates, snapshot the captures; auto snapshots where rebinding cannot reach.",
+)
+@click.option("--unsafe-fixes", is_flag=True, help="Carry out fixes that may change what is meant.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Write only if the rewritten tree decodes batches right (needs the verify extra).",
+)
+@click.option(
+    "--output-format",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="How to report.",
+)
+@cost_options
+def command(**options: Any) -> int:
+    """Rewrite what check finds: in-place updates to rebinding, stale captures to snapshots.
+
+    Only the given files and the selected rules are touched. The edited text is analysed again
+    before anything is written, and each file is replaced as a whole or not at all. Running it a
+    second time changes nothing.
+    """
+    if options["diff"] and options["verify"]:
+        raise UserError("give either --diff or --verify: a diff writes nothing to verify")
+    request = make_request(options)
+    if request.stdin and options["verify"]:
+        raise UserError("--verify needs a tree on disk, not standard input")
+    from aliaslint.engine import prepare
+
+    run = prepare(request)
+    outcome = _carry_out(run, request, options)
+    if options["output_format"] == "json":
+        _print_json(outcome)
+    elif request.stdin and not options["diff"]:
+        _print_source(request.stdin, outcome.report)
+        _print_text(outcome, options, run, err=True)
+    else:
+        _print_text(outcome, options, run, err=bool(options["diff"]))
+    return _status(outcome, options)
+
+
+def _carry_out(run: Run, request: Request, options: dict[str, Any]) -> Outcome:
+    """Plan, verify if asked to, and write unless there is a reason not to."""
+    from aliaslint import fix
+
+    def analyse(files: Sequence[SourceFile]) -> Report:
+        from aliaslint.engine import examine, judge
+
+        edited = dataclasses.replace(run, files=tuple(files))
+        return judge(edited, examine(edited, request))
+
+    settings = fix.FixOptions(
+        strategy=cast("Strategy", options["strategy"]),
+        unsafe=options["unsafe_fixes"] or run.config.unsafe_fixes,
+        codes=run.codes,
+    )
+    report = fix.run(run.files, analyse, settings)
+    errors = tuple(dict.fromkeys([*run.errors, *report.errors]))
+    if options["diff"] or request.stdin or not report.changes:
+        return Outcome(report, errors, written=False)
+    verified = _verify(run.targets, report.changes, options["jobs"]) if options["verify"] else None
+    if verified is not None and verified.exit_status(cured_is_success=True):
+        return Outcome(report, errors, False, verified)
+    return Outcome(report, (*errors, *fix.write(report.changes)), True, verified)
+
+
+def _verify(targets: Sequence[Path], changes: Sequence[Change], jobs: int) -> VerifyReport:
+    """Run the rewritten tree against the one on disk. Raises UserError if that is impossible."""
+    from aliaslint import verify
+    from aliaslint.targets import common_folder
+
+    edits = tuple(
+        verify.Edit(change.before.path, repair.span.line, repair.span.end_line, repair.owner)
+        for change in changes
+        for applied in change.applied
+        if (repair := applied.finding.repair)
+    )
+    request = verify.VerifyRequest(
+        target=common_folder(targets),
+        rewritten={change.after.path: change.after.data for change in changes},
+        edits=edits,
+        jobs=jobs,
+    )
+    try:
+        return verify.run(request)
+    except (verify.VerifyError, verify.TargetError) as error:
+        raise UserError(str(error)) from None
+
+
+def _status(outcome: Outcome, options: dict[str, Any]) -> int:
+    if outcome.errors:
+        return 2
+    if outcome.verified is not None:
+        status = outcome.verified.exit_status(cured_is_success=True)
+        if status:
+            return status
+    if options["diff"] and outcome.report.changes:
+        return 1
+    return int(any(finding.severity == "error" for finding in outcome.report.remaining))
+
+
+def _print_source(source: SourceFile, report: FixReport) -> None:
+    changed = [change.after.data for change in report.changes]
+    sys.stdout.buffer.write(changed[0] if changed else source.data)
+    sys.stdout.buffer.flush()
+
+
+def _print_text(outcome: Outcome, options: dict[str, Any], run: Run, err: bool) -> None:
+    from aliaslint.report import relative
+    from aliaslint.report.text import Painter, error, heading
+
+    paint = Painter(wants_color() and not err)
+    if options["diff"]:
+        for change in outcome.report.changes:
+            click.echo(change.diff(relative(change.before.path)), nl=False)
+    if outcome.verified is not None:
+        from aliaslint.cli.verify import show
+
+        show(outcome.verified)
+    for change in outcome.report.changes:
+        click.echo(_change_line(change, outcome.written), err=err)
+        for applied in change.applied:
+            if applied.hint:
+                click.echo(f"    {applied.hint}", err=err)
+    reasons = {id(skipped.finding): skipped.reason for skipped in outcome.report.skipped}
+    for finding in outcome.report.remaining:
+        click.echo(heading(finding, paint), err=err)
+        if reason := reasons.get(id(finding)):
+            click.echo(f"    not fixed: {reason}", err=err)
+    for problem in outcome.errors:
+        click.echo(error(problem, paint), err=err)
+    click.echo(_closing(outcome, options, len(run.files)), err=err)
+
+
+def _change_line(change: Change, written: bool) -> str:
+    from aliaslint.report import relative
+
+    codes = Counter(applied.finding.code for applied in change.applied)
+    what = ", ".join(f"{number} × {code}" for code, number in sorted(codes.items()))
+    return f"{relative(change.before.path)}: {'fixed' if written else 'would fix'} {what}"
+
+
+def _closing(outcome: Outcome, options: dict[str, Any], files: int) -> str:
+    """Return the last line: how much was done, and what remains."""
+    from aliaslint.report.summary import count
+
+    report = outcome.report
+    fixed = f"{count(len(report.applied), 'finding')} in {count(len(report.changes), 'file')}"
+    if not report.changes:
+        done = f"Nothing to fix in {count(files, 'file')}"
+    elif outcome.written:
+        done = f"Fixed {fixed}"
+    elif options["verify"]:
+        done = f"Wrote nothing, since the rewritten tree is not right: would fix {fixed}"
+    else:
+        done = f"Would fix {fixed}"
+    unsafe = sum(finding.fixable == "unsafe" for finding in report.remaining)
+    hint = f" ({unsafe} with --unsafe-fixes)" if unsafe and not options["unsafe_fixes"] else ""
+    remain = f"; {count(len(report.remaining), 'finding')} left{hint}" if report.remaining else ""
+    return f"{done}{remain}."
+
+
+def _print_json(outcome: Outcome) -> None:
+    import json
+
+    click.echo(json.dumps(_document(outcome), indent=2))
+
+
+def _document(outcome: Outcome) -> dict[str, Any]:
+    """Return the object that is printed: docs/schema/fix.json."""
+    from aliaslint import __version__
+    from aliaslint.report import relative
+    from aliaslint.report.json import error_object, finding_object
+
+    report = outcome.report
+    return {
+        "version": __version__,
+        "written": outcome.written,
+        "changes": [
+            {
+                "path": relative(change.before.path),
+                "fixed": [{**finding_object(a.finding), "hint": a.hint} for a in change.applied],
+                "diff": change.diff(relative(change.before.path)),
+            }
+            for change in report.changes
+        ],
+        "skipped": [{**finding_object(s.finding), "reason": s.reason} for s in report.skipped],
+        "findings": [finding_object(finding) for finding in report.remaining],
+        "errors": [error_object(error) for error in outcome.errors],
+        "verify": outcome.verified.to_json() if outcome.verified else None,
+        "summary": {
+            "files_changed": len(report.changes),
+            "fixed": len(report.applied),
+            "findings": len(report.remaining),
+            "errors": len(outcome.errors),
+        },
+    }
