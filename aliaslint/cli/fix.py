@@ -132,6 +132,7 @@ def _carry_out(run: Run, request: Request, options: dict[str, Any]) -> Outcome:
 def _verify(targets: Sequence[Path], changes: Sequence[Change], jobs: int) -> VerifyReport:
     """Run the rewritten tree against the one on disk. Raises UserError if that is impossible."""
     from aliaslint import verify
+    from aliaslint.cli.verify import run_with_progress
     from aliaslint.targets import common_folder
 
     edits = tuple(
@@ -147,7 +148,7 @@ def _verify(targets: Sequence[Path], changes: Sequence[Change], jobs: int) -> Ve
         jobs=jobs,
     )
     try:
-        return verify.run(request)
+        return run_with_progress(request)
     except (verify.VerifyError, verify.TargetError) as error:
         raise UserError(str(error)) from None
 
@@ -179,9 +180,9 @@ def _print_text(outcome: Outcome, options: dict[str, Any], run: Run, err: bool) 
         for change in outcome.report.changes:
             click.echo(change.diff(relative(change.before.path)), nl=False)
     if outcome.verified is not None:
-        from aliaslint.cli.verify import show
+        from aliaslint.cli.verify import write_report
 
-        show(outcome.verified)
+        write_report(outcome.verified, "text", None)
     for change in outcome.report.changes:
         click.echo(_change_line(change, outcome.written), err=err)
         for applied in change.applied:

@@ -28,7 +28,7 @@ TRACEBACK = "ALIASLINT_TRACEBACK"
 
 
 class LazyGroup(click.Group):
-    """A group whose commands live in modules of the same name, each with a `command`."""
+    """A group whose commands live in modules of the same name, as `command` or by that name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -36,7 +36,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command = import_module(f"aliaslint.cli.{cmd_name}").command
+        module = import_module(f"aliaslint.cli.{cmd_name}")
+        command = getattr(module, "command", None) or getattr(module, cmd_name)
         assert isinstance(command, click.Command)
         return command
 
