@@ -46,6 +46,7 @@ class Config:
 def find(start: Path) -> Config:
     """Return the configuration for `start`, a file or a folder; the default one if there is none.
 
+    The root of the default one is the working directory if `start` lies below it.
     Raises ConfigError for a table that cannot be read, an unknown key or a wrong type.
     """
     folder = start if start.is_dir() else start.parent
@@ -53,7 +54,8 @@ def find(start: Path) -> Config:
         config = _read(place / "pyproject.toml")
         if config is not None:
             return config
-    return Config(folder)
+    here = Path.cwd()
+    return Config(here if here in folder.parents else folder)
 
 
 def load_toml(path: Path, data: bytes) -> dict[str, Any]:
