@@ -1,0 +1,44 @@
+"""Asks the fixer, in memory, what it would write."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aliaslint.verify.model import Edit
+
+if TYPE_CHECKING:
+    from aliaslint.fix import Change
+    from aliaslint.report import Report
+    from aliaslint.source.files import SourceFile
+
+
+def rewrite_in_memory(folder: Path) -> tuple[dict[Path, bytes], tuple[Edit, ...]]:
+    """What `fix` would make of `folder`: new contents by path, and the lines that they rewrite.
+
+    Only safe fixes, as `fix` without options. Raises UserError as `check` does.
+    """
+    from aliaslint import fix
+    from aliaslint.engine import Request, examine, judge, prepare
+
+    request = Request(paths=(folder,))
+    run = prepare(request)
+
+    def analyse(files: Sequence[SourceFile]) -> Report:
+        edited = dataclasses.replace(run, files=tuple(files))
+        return judge(edited, examine(edited, request))
+
+    report = fix.run(run.files, analyse, fix.FixOptions(codes=run.codes))
+    return {c.after.path: c.after.data for c in report.changes}, edits_of(report.changes)
+
+
+def edits_of(changes: Iterable[Change]) -> tuple[Edit, ...]:
+    """The lines that the applied repairs of some changes rewrite."""
+    return tuple(
+        Edit(change.before.path, repair.span.line, repair.span.end_line, repair.owner)
+        for change in changes
+        for applied in change.applied
+        if (repair := applied.finding.repair)
+    )

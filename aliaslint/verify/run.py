@@ -1,0 +1,337 @@
+"""One verification from request to report: preflight, sweep over the trees, judgement, re-check."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from aliaslint import __version__
+from aliaslint.errors import UserError
+from aliaslint.verify import attribution, configs
+from aliaslint.verify.compare import SEQUENTIAL, Measurement, TreeRun, measure
+from aliaslint.verify.configs import Plan
+from aliaslint.verify.model import (
+    ArchitectureResult,
+    CacheResult,
+    Verdict,
+    VerifyReport,
+    VerifyRequest,
+)
+from aliaslint.verify.pool import Answer, Pool, child_environment
+from aliaslint.verify.target import Target, find_target
+
+TREES = ("disk", "rewritten", "value")
+RECHECKED = frozenset({"fixed", "broken", "other-divergence", "kernel"})
+
+
+class VerifyError(UserError):
+    """Verification cannot start; the message is one line for the user."""
+
+
+class Progress:
+    """Told what happens; the base class says nothing."""
+
+    def started(self, total: int, device: str, mlx: str) -> None:
+        """The sweep begins over `total` configurations."""
+
+    def finished(self, title: str) -> None:
+        """One configuration has been measured."""
+
+    def rechecking(self, total: int) -> None:
+        """`total` configurations are run again, with compilation on."""
+
+
+@dataclass
+class Measured:
+    """One configuration after the sweep, before judgement."""
+
+    result: ArchitectureResult
+    measurements: list[Measurement] = field(default_factory=list)
+
+
+@dataclass
+class _Collected:
+    """What has come in for one plan so far, by tree."""
+
+    plan: Plan
+    answers: dict[str, Answer] = field(default_factory=dict)
+    results: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
+
+
+def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyReport:
+    """Verify the target; raises VerifyError or TargetError where nothing can be run at all."""
+    progress = progress or Progress()
+    require_mlx()
+    target = find_target(request.target)
+    request = with_rewrite(request, target)
+    with tempfile.TemporaryDirectory(prefix="aliaslint-verify-") as name:
+        sweep = Sweep(request, target, Path(name))
+        sweep.preflight()
+        measured = sweep.measure(chosen_plans(request, target), progress)
+        judged, relative = judge(measured, request.dtype, sweep.rope_ok)
+        judged = sweep.recheck(judged, relative, progress)
+        caches = sweep.contracts()
+    return VerifyReport(
+        version=__version__,
+        target=str(target.folder),
+        device=str(sweep.facts["device"]),
+        dtype=request.dtype,
+        mlx=str(sweep.facts["mlx"]),
+        preflight={k: v for k, v in sweep.facts.items() if k not in ("status", "device", "mlx")},
+        architectures=tuple(judged),
+        caches=tuple(caches),
+        errors=tuple(sweep.errors),
+        edited_files=tuple(sorted(str(path) for path in request.rewritten or {})),
+        tolerance={"relative": relative},
+    )
+
+
+def require_mlx() -> None:
+    """Raise VerifyError where MLX is not installed."""
+    if importlib.util.find_spec("mlx") is None or importlib.util.find_spec("numpy") is None:
+        raise VerifyError(
+            "verify needs MLX, which is not installed: pip install 'aliaslint[verify]'"
+        )
+
+
+def with_rewrite(request: VerifyRequest, target: Target) -> VerifyRequest:
+    """The request with the rewritten files, from the fixer where it names none."""
+    if request.rewritten is not None:
+        resolved = {path.resolve(): data for path, data in request.rewritten.items()}
+        edits = tuple(replace(edit, path=edit.path.resolve()) for edit in request.edits)
+        return replace(request, rewritten=resolved, edits=edits)
+    from aliaslint.verify.rewrite import rewrite_in_memory
+
+    rewritten, edits = rewrite_in_memory(target.folder)
+    return replace(request, rewritten=rewritten, edits=edits)
+
+
+def chosen_plans(request: VerifyRequest, target: Target) -> list[Plan]:
+    """The configurations to run: all of the target or those named, of this shard."""
+    known = target.architectures()
+    unknown = [name for name in request.architectures if name not in known]
+    if unknown:
+        raise VerifyError(f"{target.folder} has no architecture named {', '.join(unknown)}")
+    chosen = [name for name in known if not request.architectures or name in request.architectures]
+    which, of = request.shard
+    plans = [plan for name in chosen for plan in configs.plans(name, request.configs.get(name))]
+    return plans[which - 1 :: of]
+
+
+class Sweep:
+    """The processes and files of one run."""
+
+    def __init__(self, request: VerifyRequest, target: Target, folder: Path) -> None:
+        self.request = request
+        self.target = target
+        self.folder = folder
+        self.setups = setups(request, target)
+        self.facts: Mapping[str, Any] = {}
+        self.errors: list[str] = []
+        self.serial = 0
+
+    @property
+    def rope_ok(self) -> bool:
+        return bool(self.facts["rope"]["ok"])
+
+    @property
+    def inline(self) -> bool:
+        """Whether each task needs a process of its own: a GPU does not survive a fork."""
+        return bool(sys.platform != "linux" or self.facts.get("device", "gpu") != "cpu")
+
+    def preflight(self) -> None:
+        """Find out device and versions; raises VerifyError where the device is not there."""
+        answer, result = next(self._results([self._task("disk", "preflight")], True, False))
+        if result is None or result["status"] != "ok":
+            reason = result["reason"] if result else answer.problem
+            raise VerifyError(f"MLX does not work here: {reason}")
+        self.facts = result
+
+    def measure(self, plans: Sequence[Plan], progress: Progress) -> list[Measured]:
+        """Run every plan in every tree, without compilation."""
+        progress.started(len(plans), str(self.facts["device"]), str(self.facts["mlx"]))
+        found = {}
+        for index, measured in self._measured(plans, compile_on=False):
+            found[index] = measured
+            progress.finished(measured.result.title)
+        return [found[index] for index in sorted(found)]
+
+    def recheck(
+        self, judged: Sequence[ArchitectureResult], relative: float, progress: Progress
+    ) -> list[ArchitectureResult]:
+        """Run again, with compilation on, what is not equivalent; that verdict counts."""
+        again = [i for i, result in enumerate(judged) if result.verdict in RECHECKED]
+        if not again:
+            return list(judged)
+        progress.rechecking(len(again))
+        plans = [self._plan_of(judged[i]) for i in again]
+        final = list(judged)
+        for index, measured in self._measured(plans, compile_on=True):
+            before = judged[again[index]]
+            after = judge_one(measured, relative, self.rope_ok)
+            final[again[index]] = combined(before, after)
+        return final
+
+    def contracts(self) -> list[CacheResult]:
+        """The cache contract, on disk and rewritten."""
+        from aliaslint.verify.contracts import contract_results
+
+        trees = [tree for tree in ("disk", "rewritten") if tree in self.setups]
+        tasks = [self._task(tree, "contract") for tree in trees]
+        found: dict[str, list[Mapping[str, Any]]] = {}
+        for answer, result in self._results(tasks, self.inline, False):
+            if result is None or result["status"] != "ok":
+                reason = result["reason"] if result else answer.problem
+                self.errors.append(f"the cache contract could not be run: {reason}")
+                return []
+            found[answer.task["tree"]] = result["classes"]
+        return contract_results(found["disk"], found.get("rewritten", found["disk"]))
+
+    def _plan_of(self, result: ArchitectureResult) -> Plan:
+        own = self.request.configs.get(result.architecture)
+        plans = configs.plans(result.architecture, own)
+        return next(plan for plan in plans if plan.variant == result.variant)
+
+    def _measured(self, plans: Sequence[Plan], compile_on: bool) -> Iterator[tuple[int, Measured]]:
+        collected = [_Collected(plan) for plan in plans]
+        tasks = [
+            self._architecture_task(tree, index, plan)
+            for index, plan in enumerate(plans)
+            for tree in self.setups
+        ]
+        for answer, result in self._results(tasks, self.inline, compile_on):
+            state = collected[answer.task["index"]]
+            state.answers[answer.task["tree"]] = answer
+            state.results[answer.task["tree"]] = result
+            if len(state.answers) == len(self.setups):
+                yield answer.task["index"], measured_plan(state)
+
+    def _results(
+        self, tasks: Sequence[dict[str, Any]], inline: bool, compile_on: bool
+    ) -> Iterator[tuple[Answer, Mapping[str, Any] | None]]:
+        environment = child_environment(compile_on)
+        jobs = self.request.jobs
+        with Pool(self.setups, jobs, environment, self.folder, inline) as pool:
+            for answer in pool.run(tasks):
+                path = Path(answer.task["result"])
+                result = json.loads(path.read_text("utf-8")) if path.exists() else None
+                path.unlink(missing_ok=True)
+                yield answer, result
+
+    def _task(self, tree: str, kind: str) -> dict[str, Any]:
+        self.serial += 1
+        request = self.request
+        return {
+            "id": self.serial,
+            "tree": tree,
+            "kind": kind,
+            "package": self.target.name,
+            "device": request.device,
+            "dtype": request.dtype,
+            "seed": request.seed,
+            "timeout": request.timeout,
+            "memory": request.memory,
+            "out": str(self.folder / f"{self.serial}.npz"),
+            "result": str(self.folder / f"{self.serial}.json"),
+        }
+
+    def _architecture_task(self, tree: str, index: int, plan: Plan) -> dict[str, Any]:
+        own = {"model_type": plan.model_type, "config": plan.values, "index": index}
+        return self._task(tree, "architecture") | own | {"names": configs.names()}
+
+
+def setups(request: VerifyRequest, target: Target) -> dict[str, dict[str, Any]]:
+    """What each tree's worker is told first; no entry for a rewritten tree without rewriting."""
+    base: dict[str, Any] = {
+        "package": target.name,
+        "folder": str(target.folder),
+        "replaced": {},
+        "forces": None,
+    }
+    replaced = {str(p): data.decode("latin-1") for p, data in (request.rewritten or {}).items()}
+    forces: dict[str, list[list[Any]]] = {}
+    for edit in request.edits:
+        lines = [edit.first_line, edit.last_line, edit.owner]
+        forces.setdefault(str(edit.path), []).append(lines)
+    trees = {"disk": base, "value": base | {"forces": forces}}
+    return trees | ({"rewritten": base | {"replaced": replaced}} if replaced else {})
+
+
+def measured_plan(state: _Collected) -> Measured:
+    """Compare what the trees answered for one plan; the files with the logits are removed."""
+    import numpy as np
+
+    plan = state.plan
+    seconds = sum(answer.seconds for answer in state.answers.values())
+    result = ArchitectureResult(
+        plan.model_type, "error", variant=plan.variant, seconds=round(seconds, 3)
+    )
+    trees: dict[str, TreeRun] = {}
+    for tree, answer in sorted(state.answers.items()):
+        path, told = Path(answer.task["out"]), state.results[tree]
+        if told is None:
+            reason = f"{tree} tree: {answer.problem or 'no result'}"
+            return Measured(replace(result, reason=reason))
+        if told["status"] != "ok":
+            verdict: Verdict = "error" if told["status"] == "error" else "unsupported"
+            return Measured(replace(result, verdict=verdict, reason=told["reason"]))
+        with np.load(path) as arrays:
+            trees[tree] = TreeRun(told["runs"], {name: arrays[name] for name in arrays})
+        path.unlink()
+        result = replace(result, caches=tuple(told["caches"]))
+    trees.setdefault("rewritten", trees["disk"])
+    return Measured(replace(result, power=power(trees["value"])), measurements(trees))
+
+
+def measurements(trees: Mapping[str, TreeRun]) -> list[Measurement]:
+    """Every scenario measured, decoding one by one first."""
+    names = [name for name in trees["value"].runs if name != "control"]
+    bounded = set(SEQUENTIAL.values())
+    return [measure(name, trees) for name in names if name not in bounded]
+
+
+def power(run_: TreeRun) -> float | None:
+    """How far shifting the offset by one moves the logits, over their standard deviation."""
+    control, normal = run_.rows("control"), run_.rows("history")
+    if control is None or normal is None:
+        return None
+    from aliaslint.verify.compare import largest
+
+    scale = max(float(run_.logits["history"].std()), 1e-6)
+    moved = largest(control, normal)
+    return None if moved is None else moved / scale
+
+
+def judge(
+    measured: Sequence[Measured], dtype: str, rope_ok: bool
+) -> tuple[list[ArchitectureResult], float]:
+    """Judge all against the tolerance that their own healthy population gives."""
+    everything = [m for item in measured for m in item.measurements]
+    population = attribution.healthy_candidates(everything)
+    relative = attribution.relative_tolerance(population, dtype)
+    return [judge_one(item, relative, rope_ok) for item in measured], relative
+
+
+def judge_one(item: Measured, relative: float, rope_ok: bool) -> ArchitectureResult:
+    if not item.measurements:
+        return item.result
+    return attribution.with_verdict(item.result, item.measurements, relative, rope_ok)
+
+
+def combined(before: ArchitectureResult, after: ArchitectureResult) -> ArchitectureResult:
+    """The verdict of the re-check, unless it could not run (no compiler, say)."""
+    if after.verdict in ("error", "unsupported"):
+        note = f"{before.reason} | with compilation on it could not be run: {after.reason}"
+        return replace(before, reason=note)
+    seconds = round(before.seconds + after.seconds, 3)
+    after = replace(after, rechecked=True, seconds=seconds)
+    if after.verdict == before.verdict:
+        return after
+    note = f"{after.reason} | without compilation: {before.verdict}: {before.reason}"
+    return replace(after, reason=note.removeprefix(" | "))

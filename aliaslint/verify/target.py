@@ -1,0 +1,82 @@
+"""Finds the package to verify in what the user named, and its architectures, importing nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from aliaslint.errors import UserError
+
+
+class TargetError(UserError):
+    """There is nothing to verify in the place that was named; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A package folder with `models/cache.py`, by its import name."""
+
+    name: str
+    folder: Path
+
+    def architectures(self) -> list[str]:
+        """Model types in order: modules of `models/` that give both `Model` and `ModelArgs`."""
+        files = sorted((self.folder / "models").glob("*.py"))
+        return [path.stem for path in files if {"Model", "ModelArgs"} <= _top_names(path)]
+
+
+def find_target(path: Path) -> Target:
+    """The package in `path`: the folder itself, or the only such package one or two levels below.
+
+    Raises TargetError where there is none.
+    """
+    if not path.exists():
+        raise TargetError(f"{path}: no such file or folder")
+    start = path if path.is_dir() else path.parent
+    inside = next((up for up in (start, *start.resolve().parents[:2]) if _is_package(up)), None)
+    found = inside or next((folder for folder in _below(start) if _is_package(folder)), None)
+    if found is None:
+        raise TargetError(f"{path}: no package with models/cache.py to verify")
+    return Target(found.resolve().name, found.resolve())
+
+
+def _is_package(folder: Path) -> bool:
+    return (folder / "models" / "cache.py").is_file()
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for first in sorted(folder.iterdir()):
+        if first.is_dir() and not first.name.startswith("."):
+            yield first
+    for first in sorted(folder.iterdir()):
+        if first.is_dir() and not first.name.startswith("."):
+            yield from (second for second in sorted(first.iterdir()) if second.is_dir())
+
+
+def _top_names(path: Path) -> set[str]:
+    """Names that a module binds at its top level by class, import or assignment."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return set()
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return names
+
+
+def installed_package(name: str) -> Path:
+    """Folder of an installed package, without importing it; raises TargetError if there is none."""
+    from importlib.util import find_spec
+
+    spec = find_spec(name.partition(".")[0])
+    if spec is None or not spec.submodule_search_locations:
+        raise TargetError(f"no package named {name} is installed")
+    return Path(next(iter(spec.submodule_search_locations)))

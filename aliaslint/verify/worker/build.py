@@ -1,0 +1,153 @@
+"""Builds one architecture small: its `ModelArgs` from names and types, its weights from a seed."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import math
+import typing
+import zlib
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, cast
+
+import mlx.core as mx
+from mlx.utils import tree_flatten, tree_unflatten
+
+MOST_PARAMETERS = 20_000_000
+_TYPE_VALUES: dict[type, Any] = {int: 4, float: 1.0, bool: False, str: "", list: [], dict: {}}
+
+
+class Unsupported(Exception):
+    """The architecture cannot be verified here, for a reason that the message gives."""
+
+
+def build(
+    package: str, model_type: str, names: Mapping[str, Any], given: Mapping[str, Any], seed: int
+) -> tuple[Any, dict[str, Any]]:
+    """Return the model, unevaluated, with seeded weights, and the configuration that made it."""
+    module = importlib.import_module(f"{package}.models.{model_type}")
+    config = configuration(module, module.ModelArgs, names, given, model_type)
+    mx.random.seed(seed)
+    model = module.Model(module.ModelArgs.from_dict(config))
+    size = sum(math.prod(array.shape) for _, array in leaves(model))
+    if size > MOST_PARAMETERS:
+        raise Unsupported(f"has {size / 1e6:.0f} million parameters even when made small")
+    seed_weights(model, seed)
+    model.eval()
+    return model, config
+
+
+def configuration(
+    module: ModuleType,
+    args: type,
+    names: Mapping[str, Any],
+    given: Mapping[str, Any],
+    model_type: str,
+) -> dict[str, Any]:
+    """Values for the fields of `args`: given ones, named ones, defaults, then by type."""
+    config: dict[str, Any] = {"model_type": model_type}
+    hints = _hints(args)
+    for name, required in _parameters(args).items():
+        hint = hints.get(name)
+        if name == "model_type":
+            continue
+        nested = _nested_arguments(module, args, name, hint)
+        if nested is not None:
+            inner = given.get(name, {})
+            config[name] = configuration(*nested, names, inner, nested[0].__name__.split(".")[-1])
+        elif name in given:
+            config[name] = given[name]
+        elif name in names and _fits(hint, names[name]):
+            config[name] = names[name]
+        elif required:
+            config[name] = _by_type(hint)
+    return config | {name: value for name, value in given.items() if name not in config}
+
+
+def seed_weights(model: Any, seed: int) -> None:
+    """Replace the weights by seeded ones that give logits a spread of order one.
+
+    Matrices are drawn afresh; vectors (norms, biases) and special parameters of recurrences
+    keep their meaning and get a little noise, so that no two channels are alike.
+    """
+    seeded = [
+        (path, _seeded(path, array, mx.random.key(zlib.crc32(path.encode()) ^ seed)))
+        for path, array in leaves(model)
+    ]
+    model.update(tree_unflatten(seeded))
+
+
+def leaves(model: Any) -> list[tuple[str, mx.array]]:
+    """Parameters of a model by path."""
+    return cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters()))
+
+
+def _seeded(path: str, array: mx.array, key: mx.array) -> mx.array:
+    if not mx.issubdtype(array.dtype, mx.floating):
+        return array
+    noise = mx.random.normal(array.shape, key=key)
+    name = path.rsplit(".", 1)[-1]
+    if array.ndim >= 2 and ("weight" in name or "proj" in name):
+        fan_in = array.shape[-1] if array.shape[-1] > 1 else array.shape[-2]
+        scale = 0.3 if "embed" in path or "wte" in path else 1.3 / math.sqrt(fan_in)
+        return (noise * scale).astype(array.dtype)
+    return (array + 0.1 * noise).astype(array.dtype)
+
+
+def _parameters(args: type) -> dict[str, bool]:
+    """Names of the fields of `args` in order, with whether a value is required."""
+    found = inspect.signature(args).parameters.values()
+    return {item.name: item.default is inspect.Parameter.empty for item in found}
+
+
+def _hints(args: type) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(args)
+    except Exception:  # A hint that does not evaluate says nothing; the name still may.
+        return {}
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    """Whether a named value suits a field by its hint; an unknown hint suits everything."""
+    kinds = {typing.get_origin(item) or item for item in (typing.get_args(hint) or (hint,))}
+    if hint is None or Any in kinds:
+        return True
+    if typing.get_origin(hint) in (list, dict, tuple):
+        kinds = {typing.get_origin(hint)}
+    scalar = isinstance(value, (int, float, bool, str))
+    return not (scalar and kinds <= {list, dict, tuple, type(None)})
+
+
+def _by_type(hint: Any) -> Any:
+    kinds = [typing.get_origin(item) or item for item in (typing.get_args(hint) or (hint,))]
+    if typing.get_origin(hint) in (list, dict, tuple):
+        kinds = [typing.get_origin(hint)]
+    if type(None) in kinds:
+        return None
+    return _TYPE_VALUES.get(kinds[0])
+
+
+def _nested_arguments(
+    module: ModuleType, args: type, name: str, hint: Any
+) -> tuple[ModuleType, type] | None:
+    """Module and arguments class behind a field such as `text_config`, if there is one."""
+    for kind in typing.get_args(hint) or (hint,):
+        if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+            return module, kind
+    if not name.endswith("config") or hint not in (dict, typing.Dict, Any):  # noqa: UP006
+        return None
+    if name not in ("text_config", "language_config", "llm_config"):
+        return None
+    for value in vars(module).values():
+        if isinstance(value, ModuleType) and hasattr(value, "ModelArgs"):
+            return value, value.ModelArgs
+    for value in vars(module).values():
+        if isinstance(value, type) and value is not args and _is_text_arguments(value):
+            return module, value
+    return None
+
+
+def _is_text_arguments(value: type) -> bool:
+    return dataclasses.is_dataclass(value) and "vocab_size" in _parameters(value)
