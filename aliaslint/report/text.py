@@ -12,7 +12,7 @@ from pathlib import Path
 from aliaslint.findings import FileError, Finding, Span, Step
 from aliaslint.report import Lines, Report, relative
 from aliaslint.report.render import Style
-from aliaslint.report.summary import summary
+from aliaslint.report.summary import count, summary
 
 _COLORS = {"error": "31;1", "warning": "33;1", "path": "1", "role": "36", "dim": "2", "fix": "32"}
 _EVIDENCE = ("capture", "hand-over", "mutation", "read")
@@ -73,16 +73,20 @@ def _finding(finding: Finding, lines: Lines, paint: Painter, full: bool) -> Iter
 
 def _evidence(trace: Sequence[Step], lines: Lines, paint: Painter) -> Iterator[str]:
     """One line for each step that is evidence; of many reads only the first ones."""
-    steps = [step for step in trace if step.role in _EVIDENCE]
-    reads = [step for step in steps if step.role == "read"]
-    shown = [step for step in steps if step.role != "read" or step in reads[:_READS]]
+    shown: list[Step] = []
+    reads = 0
+    for step in trace:
+        reads += step.role == "read"
+        if step.role in _EVIDENCE and (step.role != "read" or reads <= _READS):
+            shown.append(step)
     places = [f"{relative(step.path)}:{step.span.line}" for step in shown]
     width = max(map(len, places), default=0)
     for step, place in zip(shown, places, strict=True):
         source = printable(lines.get(step.path, step.span.line)).strip()
         yield f"{_MARGIN}{paint('role', f'{step.role:<9}')} {place:<{width}}  {source}"
-    if len(reads) > _READS:
-        yield f"{_MARGIN}{'':<9} and {len(reads) - _READS} more reads (--show-trace)"
+    if reads > _READS:
+        more = count(reads - _READS, "more read")
+        yield f"{_MARGIN}{'':<9} and {more} (--show-trace)"
 
 
 def _excerpt(
