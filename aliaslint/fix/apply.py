@@ -1,0 +1,67 @@
+"""Carries out repairs on the text of one file, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from aliaslint.findings import FileError, Repair
+from aliaslint.fix import comments
+from aliaslint.source.files import SourceFile
+
+# In this order, so that the spans of a later step still hold: comments stand behind code.
+_IN_COMMENTS = frozenset({"remove-suppression"})
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A file with repairs carried out, and why others were not."""
+
+    source: SourceFile
+    refused: dict[Repair, str]
+
+
+def edit(source: SourceFile, repairs: Sequence[Repair], line_length: int) -> Edit | FileError:
+    """Return `source` edited, or the error for a file that cannot be.
+
+    Raises nothing; the text of a refused repair stays as it is.
+    """
+    text = source.text
+    if text.encode(source.encoding) != source.data:
+        message = f"cannot be rewritten: its bytes are not what {source.encoding} gives back"
+        return FileError(source.path, None, None, message)
+    refused: dict[Repair, str] = {}
+    hidden = [r.span for r in repairs if r.action in _IN_COMMENTS]
+    code = [r for r in repairs if r.action not in _IN_COMMENTS]
+    if hidden and code:
+        refused.update(dict.fromkeys(code, "another round has to come first"))
+        code = []
+    if hidden:
+        text = comments.remove(text, hidden)
+    if code:
+        rewritten = _rewrite(source, code, line_length)
+        if isinstance(rewritten, FileError):
+            return rewritten
+        text, refused = rewritten
+    return Edit(replace(source, text=text, data=text.encode(source.encoding)), refused)
+
+
+def _rewrite(
+    source: SourceFile, repairs: Sequence[Repair], line_length: int
+) -> tuple[str, dict[Repair, str]] | FileError:
+    """Run the codemods over the text. libcst is imported here, when there is something to do."""
+    import libcst as cst
+    from libcst.codemod import CodemodContext
+
+    from aliaslint.codemods.every import EveryCommand
+
+    try:
+        module = cst.parse_module(source.text)
+    except cst.ParserSyntaxError as error:
+        message = f"cannot be rewritten: libcst does not parse it: {error.message}"
+        return FileError(source.path, error.editor_line, error.editor_column, message)
+    if module.code != source.text:
+        message = "cannot be rewritten: libcst does not give back the text that it parsed"
+        return FileError(source.path, None, None, message)
+    command = EveryCommand(CodemodContext(), repairs, line_length=line_length)
+    return command.rewrite(module).code, command.refused

@@ -1,0 +1,91 @@
+"""The data of a fix run: what was asked for, what became of each finding, what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from aliaslint.findings import FileError, Finding
+from aliaslint.source.files import SourceFile
+
+Strategy = Literal["auto", "rebind", "snapshot", "both"]
+
+
+class Analysed(Protocol):
+    """What an analysis returns: `aliaslint.findings.Result` and the engine's report both fit."""
+
+    @property
+    def findings(self) -> Sequence[Finding]: ...
+
+    @property
+    def errors(self) -> Sequence[FileError]: ...
+
+
+Analyse = Callable[[Sequence[SourceFile]], Analysed]
+
+
+@dataclass(frozen=True, slots=True)
+class FixOptions:
+    """`unsafe` carries out the unsafe repairs too; `codes` limits what is repaired (None: all).
+
+    `line_length` is that of the project's formatter; None reads it from the nearest
+    pyproject.toml (black, then ruff), and takes black's 88 where there is none.
+    """
+
+    strategy: Strategy = "auto"
+    unsafe: bool = False
+    codes: frozenset[str] | None = None
+    line_length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A finding whose repair was carried out. `hint` says where it could be cured at its source."""
+
+    finding: Finding
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A finding that was not repaired, and why, in words for the user."""
+
+    finding: Finding
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file before and after. `applied` holds findings with the spans of the text they met."""
+
+    before: SourceFile
+    after: SourceFile
+    applied: tuple[Applied, ...]
+
+    def diff(self, name: str, context: int = 3) -> str:
+        """Return a unified diff under `name`, in the file's own line ends; "" if equal."""
+        from aliaslint.fix.diff import unified
+
+        return unified(self.before.text, self.after.text, name, context)
+
+
+@dataclass(frozen=True, slots=True)
+class FixReport:
+    """What a run did. `remaining` is what `check` would show afterwards, in stable order."""
+
+    changes: tuple[Change, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    remaining: tuple[Finding, ...] = ()
+    errors: tuple[FileError, ...] = ()
+
+    @property
+    def applied(self) -> tuple[Applied, ...]:
+        return tuple(applied for change in self.changes for applied in change.applied)
+
+    def text_of(self, source: SourceFile) -> str:
+        """Return the text of a file after the run."""
+        for change in self.changes:
+            if change.before.path == source.path:
+                return change.after.text
+        return source.text

@@ -1,0 +1,180 @@
+"""A fix run in memory: rounds of plan, edit, re-analyse, until nothing is left to repair."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aliaslint.findings import FileError, Finding, Repair
+from aliaslint.fix import hints, recheck
+from aliaslint.fix.apply import edit
+from aliaslint.fix.formatting import line_length
+from aliaslint.fix.model import (
+    Analyse,
+    Applied,
+    Change,
+    FixOptions,
+    FixReport,
+    Skipped,
+)
+from aliaslint.fix.plan import ROUNDS, Plan, Round, outside, plan
+from aliaslint.source.files import SourceFile, split_lines
+
+_PASSES = 4  # A pass repairs what the one before it uncovered; more than two was never seen.
+
+
+def run(
+    files: Sequence[SourceFile], analyse: Analyse, options: FixOptions | None = None
+) -> FixReport:
+    """Repair what `analyse` finds in `files`, in memory; see the package.
+
+    After each round the edited texts are parsed and analysed again. An edit that does not cure
+    its finding is taken back; one that brings a new finding takes the edits of its file with it.
+    """
+    work = _Work(list(files), analyse, options or FixOptions())
+    for _ in range(_PASSES):
+        rounds = [work.round(actions) for actions in ROUNDS[work.options.strategy]]
+        if not any(rounds):
+            break
+    return work.report()
+
+
+_Key = tuple[Path, str, int, str]
+
+
+@dataclass(slots=True)
+class _Work:
+    """The state of a run. `current` are the files as they would be written now.
+
+    `banned` are repairs that were tried and failed, with the reason.
+    """
+
+    files: list[SourceFile]
+    analyse: Analyse
+    options: FixOptions
+    current: dict[Path, SourceFile] = field(init=False)
+    findings: list[Finding] = field(init=False)
+    errors: dict[FileError, None] = field(default_factory=dict)
+    applied: dict[Path, list[Applied]] = field(default_factory=dict)
+    banned: dict[_Key, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.current = {source.path: source for source in self.files}
+        self._look()
+
+    def round(self, actions: Round) -> bool:
+        """Carry out one kind of repair; whether anything was edited."""
+        while True:
+            todo = plan(self._open(), self.current, self.options, actions)
+            edited = self._edited(todo)
+            if not edited:
+                return False
+            before, old = self.findings, {path: self.current[path] for path in edited}
+            self.current.update(edited)
+            self._look()
+            texts = {path: (old[path], edited[path]) for path in edited}
+            done = [f for path in edited for f, _ in todo.chosen[path]]
+            verdict = recheck.compare(before, self.findings, done, texts)
+            if not verdict.uncured and not verdict.new:
+                self._note(todo, old)
+                return True
+            self.current.update(old)
+            self.findings = before
+            self._take_back(verdict, todo, set(edited))
+
+    def report(self) -> FixReport:
+        """Return what came of it."""
+        changes = [
+            Change(source, self.current[source.path], tuple(self.applied[source.path]))
+            for source in self.files
+            if source.path in self.applied
+        ]
+        return FixReport(
+            tuple(changes),
+            tuple(sorted(self._skipped(), key=lambda s: s.finding.sort_key())),
+            tuple(sorted(self.findings, key=Finding.sort_key)),
+            tuple(self.errors),
+        )
+
+    def _look(self) -> None:
+        """Analyse the files as they are now."""
+        result = self.analyse([self.current[source.path] for source in self.files])
+        self.findings = list(result.findings)
+        self.errors.update(dict.fromkeys(result.errors))
+
+    def _open(self) -> list[Finding]:
+        return [finding for finding in self.findings if self._key(finding) not in self.banned]
+
+    def _edited(self, todo: Plan) -> dict[Path, SourceFile]:
+        """Edit each file of a plan; what cannot be edited is banned and leaves the plan."""
+        edited = {}
+        for path in list(todo.chosen):
+            source = self.current[path]
+            made = edit(source, todo.repairs(path), line_length(path, self.options.line_length))
+            if isinstance(made, FileError):
+                self.errors[made] = None
+                self._ban(todo.chosen.pop(path), made.message)
+                continue
+            for repair, reason in made.refused.items():
+                self._ban([pair for pair in todo.chosen[path] if pair[1] == repair], reason)
+            todo.chosen[path] = [p for p in todo.chosen[path] if p[1] not in made.refused]
+            if made.source.text == source.text:
+                self._ban(todo.chosen.pop(path), "there is nothing to change")
+            elif not _parses(made.source):
+                self._ban(todo.chosen.pop(path), "the edited text would not parse")
+            else:
+                edited[path] = made.source
+        return edited
+
+    def _note(self, todo: Plan, old: Mapping[Path, SourceFile]) -> None:
+        """Record a round that went well."""
+        for path in old:
+            for finding, _ in todo.chosen[path]:
+                hint = hints.at_the_source(finding, self.current)
+                self.applied.setdefault(path, []).append(Applied(finding, hint))
+
+    def _take_back(self, verdict: recheck.Verdict, todo: Plan, edited: set[Path]) -> None:
+        """Ban the edits that did not work, so that the round is made again without them."""
+        if verdict.uncured:
+            reason = "an edit was tried, and the finding would still be there"
+            self.banned.update({self._key(f): reason for f in verdict.uncured})
+            return
+        for finding in verdict.new:
+            blamed = edited & {finding.path, *(step.path for step in finding.trace)}
+            where = f"{finding.path.name}:{finding.span.line}"
+            for path in blamed or edited:
+                self._ban(todo.chosen[path], f"an edit would bring a new {finding.code} at {where}")
+
+    def _ban(self, pairs: Iterable[tuple[Finding, Repair]], reason: str) -> None:
+        self.banned.update({self._key(finding): reason for finding, _ in pairs})
+
+    def _skipped(self) -> Iterator[Skipped]:
+        """Yield why each finding that is left and has a repair was not repaired."""
+        yield from outside(self.findings, self.options)
+        for finding in self.findings:
+            if self._key(finding) in self.banned:
+                yield Skipped(finding, self.banned[self._key(finding)])
+        for actions in ROUNDS[self.options.strategy]:
+            yield from plan(self._open(), self.current, self.options, actions).skipped
+
+    def _key(self, finding: Finding) -> _Key:
+        """Identify a finding over edits elsewhere in its file: by the text of its line."""
+        source = self.current.get(finding.path)
+        lines = split_lines(source.text) if source else []
+        line = finding.span.line
+        text = lines[line - 1].strip() if line <= len(lines) else ""
+        return finding.path, finding.code, finding.span.column, text
+
+
+def _parses(source: SourceFile) -> bool:
+    """Whether Python parses a text; what it warns about is not ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(source.text)
+        except (SyntaxError, ValueError, RecursionError):
+            return False
+    return True

@@ -1,0 +1,183 @@
+"""Rebinds instead of updating in place: `x op= e` becomes `x = x op e`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import cast
+
+import libcst as cst
+
+from aliaslint.codemods.command import EditCommand, Edited, Refused
+from aliaslint.codemods.operators import BINARY, binary
+from aliaslint.codemods.purity import is_stable, may_change
+from aliaslint.findings import Repair
+
+_Fresh = Callable[[str], str]
+_Hoisted = list[cst.BaseSmallStatement]
+
+
+def rebind(editor: EditCommand, node: cst.CSTNode, repair: Repair) -> Edited:
+    """`x op= e` becomes `x = x op e`; an owner with a call in it is evaluated once, before."""
+    update = _augmented(node)
+    hoisted: _Hoisted = []
+
+    def hoist(expression: cst.BaseExpression, name: str) -> cst.BaseExpression:
+        variable = editor.fresh(name, repair.span)
+        hoisted.append(_assign([cst.Name(variable)], expression))
+        return cst.Name(variable)
+
+    target = evaluated_once(update.target, update.value, hoist)
+    return cst.FlattenSentinel([*hoisted, _rebound(update, [target], target)])
+
+
+def store_back(editor: EditCommand, node: cst.CSTNode, repair: Repair) -> Edited:
+    """`mine op= e` becomes `self.offset = mine = mine op e`, with the owner of the repair."""
+    update = _augmented(node)
+    return _rebound(update, [_owner(repair), update.target], update.target)
+
+
+def copy_first(editor: EditCommand, node: cst.CSTNode, repair: Repair) -> Edited:
+    """`self.offset = mx.array(self.offset)` is put before `self.offset[i] = v`."""
+    array = _written_array(node)
+    owners = [_owner(repair)] if repair.owner else []
+    if not is_stable(array):
+        raise Refused("the array that is written to would be evaluated twice")
+    if owners and owners[0].deep_equals(array):
+        owners = []
+    copied = cst.Call(editor.array(repair.span), [cst.Arg(_plain(array))])
+    before = _assign([*owners, _plain(array)], copied)
+    assert isinstance(node, cst.BaseSmallStatement)
+    return cst.FlattenSentinel([before, node])
+
+
+def evaluated_once(
+    target: cst.BaseExpression,
+    value: cst.BaseExpression,
+    hoist: Callable[[cst.BaseExpression, str], cst.BaseExpression],
+) -> cst.BaseExpression:
+    """Return a target that can be written twice; `hoist` gives a variable for what cannot.
+
+    The owner is hoisted before the index, which is the order in which Python evaluates them.
+    """
+    if isinstance(target, cst.Attribute):
+        owner = target.value
+        if not is_stable(owner) or may_change(owner, value):
+            target = target.with_changes(value=hoist(_bare(owner), "owner"))
+    elif isinstance(target, cst.Subscript):
+        owner = target.value
+        index = list(target.slice)
+        stable = all(map(is_stable, index)) and not any(may_change(i, value) for i in index)
+        if (
+            not is_stable(owner)
+            or may_change(owner, value)
+            or (not stable and not isinstance(owner, cst.Name))
+        ):
+            target = target.with_changes(value=hoist(_bare(owner), "owner"))
+        if not stable:
+            target = target.with_changes(slice=[_hoisted_index(i, hoist) for i in index])
+    return target
+
+
+def _hoisted_index(
+    element: cst.SubscriptElement,
+    hoist: Callable[[cst.BaseExpression, str], cst.BaseExpression],
+) -> cst.SubscriptElement:
+    """Give each part of an index that is not a constant a variable, in order."""
+
+    def part(expression: cst.BaseExpression | None, name: str) -> cst.BaseExpression | None:
+        if expression is None or isinstance(expression, cst.Integer | cst.Ellipsis):
+            return expression
+        return hoist(_bare(expression), name)
+
+    piece = element.slice
+    if isinstance(piece, cst.Slice):
+        changed: cst.BaseSlice = piece.with_changes(
+            lower=part(piece.lower, "start"),
+            upper=part(piece.upper, "stop"),
+            step=part(piece.step, "step"),
+        )
+    elif isinstance(piece, cst.Index) and piece.star is None:
+        changed = piece.with_changes(value=part(piece.value, "index"))
+    else:
+        raise Refused("its index cannot be evaluated once")
+    return element.with_changes(slice=changed)
+
+
+def _rebound(
+    update: cst.AugAssign, targets: list[cst.BaseExpression], old: cst.BaseExpression
+) -> cst.Assign:
+    """Build the assignment; spaces and continuations around `op=` go around the `=`."""
+    operator = cast(cst.AddAssign, update.operator)  # All thirteen have the same fields.
+    *outer, last = [cst.AssignTarget(_assignable(target)) for target in targets]
+    last = last.with_changes(
+        whitespace_before_equal=operator.whitespace_before,
+        whitespace_after_equal=operator.whitespace_after,
+    )
+    value = binary(BINARY[type(operator)], _plain(old), update.value)
+    return cst.Assign([*outer, last], value, semicolon=update.semicolon)
+
+
+def _augmented(node: cst.CSTNode) -> cst.AugAssign:
+    if not isinstance(node, cst.AugAssign):
+        raise Refused("this is no augmented assignment")
+    return node
+
+
+def _assign(targets: list[cst.BaseExpression], value: cst.BaseExpression) -> cst.Assign:
+    return cst.Assign([cst.AssignTarget(_assignable(target)) for target in targets], value)
+
+
+def _assignable(node: cst.BaseExpression) -> cst.BaseAssignTargetExpression:
+    if not isinstance(node, cst.Name | cst.Attribute | cst.Subscript):
+        raise Refused("this cannot be assigned to")
+    return node
+
+
+def _owner(repair: Repair) -> cst.BaseExpression:
+    """Return the owner's attribute that a repair names. Raises Refused if it is not plain."""
+    try:
+        owner = cst.parse_expression(repair.owner)
+    except cst.ParserSyntaxError:
+        raise Refused("the owner of the array is not known") from None
+    if not is_stable(owner):
+        raise Refused("its owner would be evaluated twice")
+    return _assignable(owner)
+
+
+def _written_array(node: cst.CSTNode) -> cst.BaseExpression:
+    """Return `a` of `a[i] = v`, `a[i]: T = v`, `a[i] op= v` and `del a[i]`."""
+    match node:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=array))]):
+            return array
+        case cst.AnnAssign(target=cst.Subscript(value=array)):
+            return array
+        case cst.AugAssign(target=cst.Subscript(value=array)):
+            return array
+    raise Refused("only a plain `a[i] = v` can be given a copy")
+
+
+def _bare(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return an expression for a place where its parentheses are not needed any more."""
+    return node.deep_clone()
+
+
+def _plain(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return a second copy of an expression, on one line and without its comments."""
+    code = cst.Module([]).code_for_node(node)
+    if not re.search(r"[\r\n]", code):
+        return node.deep_clone()
+    tree = ast.parse(f"({code})", mode="eval")
+    return cst.parse_expression(ast.unparse(tree))
+
+
+class RebindCommand(EditCommand):
+    """The codemod; see the module."""
+
+    DESCRIPTION = (
+        "Rewrite in-place updates of mx.array attributes to rebindings (`self.offset += n` to "
+        "`self.offset = self.offset + n`), so that whoever captured the array keeps its value. "
+        "Without --span the aliaslint analysis of the module says which."
+    )
+    HANDLERS = {"rebind": rebind, "store-back": store_back, "copy-first": copy_first}  # noqa: RUF012

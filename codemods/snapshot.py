@@ -1,0 +1,81 @@
+"""Copies a live array where it is captured: `cache.offset` becomes `mx.array(cache.offset)`."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from aliaslint.codemods.command import EditCommand, Edited, Refused
+from aliaslint.codemods.operators import as_argument, as_left_operand, parenthesised
+from aliaslint.findings import Repair
+
+_MANY = (cst.Tuple, cst.List, cst.Set, cst.Dict, cst.BaseComp, cst.Lambda)
+_BINDS_TIGHTLY = (cst.BinaryOperation, cst.UnaryOperation, cst.Await)
+
+
+def snapshot(editor: EditCommand, node: cst.CSTNode, repair: Repair) -> Edited:
+    """Copy the value of an expression, in the form that the uses of it accept."""
+    if not isinstance(node, cst.BaseExpression) or isinstance(node, _MANY):
+        raise Refused("this is not a single array")
+    if _is_copy(node, editor, repair) or _is_copied(node, editor, repair):
+        raise Refused("it is copied already")
+    if repair.form == "keep-int":
+        return _keeping_int(node, editor, repair)
+    return _call(editor.array(repair.span), node)
+
+
+def _keeping_int(
+    node: cst.BaseExpression, editor: EditCommand, repair: Repair
+) -> cst.BaseExpression:
+    """`copy.copy` gives an int back as it is and copies an array; so does `+ 0`."""
+    function = editor.copy(repair.span)
+    if function is not None:
+        return _call(function, node)
+    plus = cst.Add()
+    total = cst.BinaryOperation(as_left_operand(node, plus), plus, cst.Integer("0"))
+    return parenthesised(total) if _binds_tightly(editor) else total
+
+
+def _call(function: cst.BaseExpression, node: cst.BaseExpression) -> cst.Call:
+    """Return the call; parentheses around the expression move around the call."""
+    argument = as_argument(node.with_changes(lpar=[], rpar=[]))
+    return cst.Call(function, [cst.Arg(argument)], lpar=node.lpar, rpar=node.rpar)
+
+
+def _is_copy(node: cst.BaseExpression, editor: EditCommand, repair: Repair) -> bool:
+    """Whether the expression makes a new array itself: `mx.array(...)`, `x + 0`."""
+    if isinstance(node, cst.BinaryOperation | cst.UnaryOperation):
+        return True
+    return isinstance(node, cst.Call) and _copies(node, editor, repair)
+
+
+def _is_copied(node: cst.BaseExpression, editor: EditCommand, repair: Repair) -> bool:
+    """Whether the expression stands in something that makes a new array of it on the spot."""
+    match editor.around()[-2:]:
+        case [*_, cst.BinaryOperation() | cst.UnaryOperation()]:
+            return True
+        case [cst.Call(args=[_]) as call, cst.Arg()]:
+            return _copies(call, editor, repair)
+    return False
+
+
+def _copies(call: cst.Call, editor: EditCommand, repair: Repair) -> bool:
+    code = cst.Module([]).code_for_node(call.func)
+    return code in editor.copying(repair.span)
+
+
+def _binds_tightly(editor: EditCommand) -> bool:
+    """Whether a sum at this place needs parentheses."""
+    parent = editor.around()[-1]
+    return isinstance(parent, (*_BINDS_TIGHTLY, cst.Attribute, cst.Call, cst.Subscript))
+
+
+class SnapshotCommand(EditCommand):
+    """The codemod; see the module."""
+
+    DESCRIPTION = (
+        "Copy live mx.array handles where they are captured (`offset = cache.offset` to "
+        "`offset = mx.array(cache.offset)`), so that a later in-place update does not reach "
+        "them; adds `import mlx.core as mx` if needed. Without --span the aliaslint analysis of "
+        "the module says which."
+    )
+    HANDLERS = {"snapshot": snapshot}  # noqa: RUF012
