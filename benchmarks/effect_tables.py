@@ -646,7 +646,7 @@ def _flat(steps: list[Step]) -> Iterator[Step]:
 
 def _prune(steps: list[Step], inert: dict[str, Value]) -> list[Step]:
     """Drop steps that are inert calls, and put a fresh value for those inside values."""
-    kept = []
+    kept: list[Step] = []
     for step in steps:
         if "branch" in step:
             kept.append({"branch": [_prune(part, inert) for part in step["branch"]]})

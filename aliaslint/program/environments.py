@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+from aliaslint.errors import UserError
 from aliaslint.program.requirements import canonical
 
 ENVIRONMENT_NAME = ".venv"
@@ -18,7 +19,7 @@ PROJECT_ENVIRONMENT_NAMES = ("venv", "env")  # They say less, so only in a proje
 _PROJECT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", ".git")
 
 
-class EnvironmentMissing(Exception):
+class EnvironmentMissing(UserError):
     """An interpreter or environment that was named does not exist; the message is one line."""
 
 

@@ -29,9 +29,10 @@ class Held:
     changed: bool
 
 
+_WINDOW = 16
 _MAKERS: dict[str, Callable[[Any], Any]] = {
     "BatchKVCache": lambda cls: cls([1, 0]),
-    "BatchRotatingKVCache": lambda cls: cls(16, [1, 0]),
+    "BatchRotatingKVCache": lambda cls: cls(_WINDOW, [1, 0]),
 }
 
 
@@ -65,25 +66,30 @@ def probe(module: ModuleType) -> list[Held]:
 
 
 def _probe_class(name: str, make: Callable[[], Any]) -> Iterator[Held]:
-    for operation, length in (("update_and_fetch", 4), ("update_and_fetch", 1), ("trim", 1)):
-        cache = make()
+    """Hold each attribute over each operation, on a cache of its own."""
+    for operation, before, run in _OPERATIONS:
         for attribute in ("offset", "left_padding"):
-            if operation == "trim":
-                _update(cache, 3)
+            cache = make()
+            if before:
+                _update(cache, before)
             held = getattr(cache, attribute, None)
-            if not isinstance(held, mx.array):
-                continue
-            before = held.tolist()
-            if operation == "trim":
-                cache.trim(length)
-            else:
-                _update(cache, length)
-            step = "trim" if operation == "trim" else f"update_and_fetch of {length}"
-            yield Held(name, attribute, step, held.tolist() != before)
+            if isinstance(held, mx.array):
+                value = held.tolist()
+                run(cache)
+                yield Held(name, attribute, operation, held.tolist() != value)
 
 
 def _update(cache: Any, length: int) -> None:
     cache.update_and_fetch(mx.zeros((2, 1, length, 4)), mx.zeros((2, 1, length, 4)))
+
+
+# Each with the number of tokens in the cache before, since a full window rotates.
+_OPERATIONS: tuple[tuple[str, int, Callable[[Any], Any]], ...] = (
+    ("prefill", 0, lambda cache: _update(cache, 4)),
+    ("decode", 4, lambda cache: _update(cache, 1)),
+    ("decode of a full window", _WINDOW, lambda cache: _update(cache, 1)),
+    ("trim", 4, lambda cache: cache.trim(1)),
+)
 
 
 @contextmanager

@@ -83,12 +83,12 @@ def batched(name: str, version: str) -> bool:
 def distinct(name: str, versions: Sequence[str]) -> list[str]:
     """Return the first of each run of versions that have the same effects, in the given order."""
     found: list[str] = []
-    previous: dict[str, str] | None = None
+    previous: list[list[dict[str, Any]]] = []
     for version in versions:
-        texts = skeletons(name, version)
-        if texts != previous:
+        entries = [_definitions(name, version, module) for module in table(name)["modules"]]
+        if entries != previous:
             found.append(version)
-        previous = texts
+        previous = entries
     return found
 
 
