@@ -7,6 +7,7 @@ as a minimal program. The parts:
 - `generator`: makes such trees from a source of choices (`random` or hypothesis);
 - `arrays`: a small array in pure Python that behaves as `mx.array` does, and records its reads;
 - `oracle`: runs both writings on the same coins and says which lines read a changed value;
+- `observer`: the second oracle, which watches bindings inside one run;
 - `compare`: holds the findings against that;
 - `shrink`: makes a disagreeing program smaller.
 """

@@ -10,6 +10,7 @@ from aliaslint.analysis import AnalysisOptions, analyse
 from aliaslint.findings import Finding
 from aliaslint.source.files import SourceFile
 from benchmarks.fuzz.arrays import Stale
+from benchmarks.fuzz.observer import observed
 from benchmarks.fuzz.oracle import Truth, observe
 from benchmarks.fuzz.tree import Program, as_written
 
@@ -63,15 +64,21 @@ def judge(program: Program) -> Verdict:
         findings = findings_of(as_written(program))
     except Exception as error:
         return Verdict(error=f"{type(error).__name__}: {error}")
-    truth = observe(program, FEW_RUNS)
-    verdict = compare(findings, truth)
+    verdict = compare(findings, observe(program, FEW_RUNS))
     if verdict.unobserved or verdict.stray:
-        verdict = compare(findings, observe(program, MANY_RUNS))
+        truth = observe(program, MANY_RUNS)
+        verdict = compare(findings, truth, observed(program, MANY_RUNS))
     return verdict
 
 
-def compare(findings: list[Finding], truth: Truth) -> Verdict:
-    """Return where findings and runs differ."""
+def compare(
+    findings: list[Finding], truth: Truth, observer: frozenset[int] | set[int] = frozenset()
+) -> Verdict:
+    """Return where findings and runs differ.
+
+    Missed can be only what read another value than with value semantics. To bear out a finding
+    it is enough that the observer saw a changed handle: the value may be the same by chance.
+    """
     verdict = Verdict(stale=len(truth.stale), codes=Counter(f.code for f in findings))
     for line, reads in sorted(truth.stale.items()):
         telling = [f for f in findings if any(_tells(f, read) for read in reads)]
@@ -81,7 +88,7 @@ def compare(findings: list[Finding], truth: Truth) -> Verdict:
             verdict.told.append(line)
     for finding in findings:
         if finding.code in JUDGED:
-            _bear_out(finding, truth, verdict)
+            _bear_out(finding, truth, truth.lines | observer, verdict)
     return verdict
 
 
@@ -94,7 +101,7 @@ def _tells(finding: Finding, read: Stale) -> bool:
     return finding.code == "AL102" and bool((read.updates | {read.line}) & lines)
 
 
-def _bear_out(finding: Finding, truth: Truth, verdict: Verdict) -> None:
+def _bear_out(finding: Finding, truth: Truth, seen: set[int], verdict: Verdict) -> None:
     line = finding.span.line
     if finding.code == "AL004":
         borne_out = line in truth.behind
@@ -102,8 +109,8 @@ def _bear_out(finding: Finding, truth: Truth, verdict: Verdict) -> None:
         borne_out = any(line in read.updates for reads in truth.stale.values() for read in reads)
     else:
         reads = {step.span.line for step in finding.trace if step.role == "read"}
-        stray = sorted(reads - truth.lines)
-        borne_out = bool(reads & truth.lines)
+        stray = sorted(reads - seen)
+        borne_out = bool(reads & seen)
         verdict.reads += len(reads)
         if borne_out:
             verdict.stray += [(finding.code, read) for read in stray]

@@ -10,7 +10,9 @@ from typing import Literal, Protocol, TypeVar
 from benchmarks.fuzz.tree import Block, Line, Node, Program, block, put, update
 
 T = TypeVar("T")
-Kind = Literal["cache", "array", "number", "caches", "arrays", "dict", "box", "call", "steps"]
+Kind = Literal[
+    "cache", "array", "number", "caches", "arrays", "dict", "box", "call", "steps", "model"
+]
 
 
 class Choices(Protocol):
@@ -103,7 +105,7 @@ class Generator:
 
     def bind(self, scope: Scope, kind: Kind, lent: bool = False, scalar: bool = False) -> str:
         """Return a name to assign a value of `kind` to: mostly a new one, else one in scope."""
-        old = [v for v in scope.of(kind) if not v.name.startswith("p")]
+        old = [v for v in scope.of(kind) if not v.name.startswith(("p", "self."))]
         if old and self.chance(25):
             variable = self.pick(old)
             variable.lent |= lent
@@ -189,6 +191,10 @@ class Generator:
             (2, self.next_step),
             (1, self.new_cache),
             (1, self.copy_cache),
+            (1, self.scale),
+            (1, self.nonlocal_update),
+            (1, self.keep),
+            (1, self.model),
             (1, self.early_return),
             (1, self.leave_loop),
         ]
@@ -468,6 +474,42 @@ class Generator:
         form = self.pick(("{}", "copy.copy({})"))
         return [Line(f"{self.bind(scope, 'cache')} = {form.format(cache)}")]
 
+    def scale(self, scope: Scope) -> list[Node] | None:
+        """Call a function that updates its argument and returns something made of it."""
+        live = self.live(scope)
+        if live is None or live[1]:
+            return None
+        function = self.pick(("scale", "process"))
+        text = f"{function}({live[0]}, {self.number()})"
+        if live[0].isidentifier() and self.chance(30):
+            return [Line(f"{live[0]} = {text}")]
+        return [Line(f"{self.bind(scope, 'array')} = {text}")]
+
+    def nonlocal_update(self, scope: Scope) -> list[Node] | None:
+        own = [v.name for v in scope.of("array") if not v.lent and v.name[0] == "a"]
+        if not own:
+            return None
+        name, target = self.fresh("call"), self.pick(own)
+        scope.names.append(Variable(name, "call"))
+        changed = self.pick((update(target, "+", self.number()), Line(f"{target} = -{target}")))
+        return [block(f"def {name}():", [Line(f"nonlocal {target}"), changed])]
+
+    def keep(self, scope: Scope) -> list[Node] | None:
+        live = self.live(scope)
+        if live is None or self.chance(50):
+            return [Line("see()")]
+        return [Line(f"keep({live[0]})")]
+
+    def model(self, scope: Scope) -> list[Node] | None:
+        models, lists, live = scope.of("model"), scope.of("caches"), self.live(scope)
+        if scope.function != "main" or live is None:
+            return None
+        if models and self.chance(70):
+            return [Line(f"{self.pick(models).name}({live[0]})")]
+        if not lists:
+            return None
+        return [Line(f"{self.bind(scope, 'model')} = Model({self.pick(lists).name})")]
+
     def early_return(self, scope: Scope) -> list[Node] | None:
         if not scope.returns:
             return None
@@ -533,6 +575,8 @@ class Generator:
         names = [self.fresh("p" + kind[0]) for kind in parameters]
         scope.names = [Variable(n, k, lent=True) for n, k in zip(names, parameters, strict=True)]
         body = self.body(scope, 2, 5)
+        if self.chance(10):
+            body.append(block("if coin():", [Line(f"{name}({', '.join(names)})")]))
         if scope.returns:
             body.append(Line(f"return {self.result(scope)}"))
         self.helpers.append(Helper(name, parameters, scope.returns))
@@ -549,7 +593,7 @@ class Generator:
             case 3:
                 return [rebound]
             case 4:
-                return [in_place, update("self.lengths", "+", "n")]
+                return [in_place, update("self.lengths", "+", "n + 1")]
             case 5:
                 return [block("if coin():", [in_place], ("else:", [rebound]))]
             case 6:
@@ -571,7 +615,7 @@ class Generator:
             lines: list[Node] = [
                 Line("self.lengths = mx.array([3, 4])"),
                 Line(f"self.offset = {start}"),
-                Line("self.saved = mx.array([0, 0])"),
+                Line("self.saved = mx.array([7, 8])"),
                 Line("self.count = 0"),
             ]
             if self.chance(20):
@@ -636,7 +680,28 @@ class Generator:
                 ],
             ),
             block("def show(held):", [Line("use(held)")]),
+            block("def scale(array, n):", [update("array", "+", "n"), Line("return array + 1")]),
+            block("def process(array, n):", [put("array", "0", "n"), Line("return array")]),
+            block("class Kept:", [Line("array = None")]),
+            block("def keep(array):", [Line("Kept.array = array")]),
+            block("def see():", [block("if Kept.array is not None:", [Line("use(Kept.array)")])]),
         ]
+
+    def model_class(self) -> Node:
+        scope = Scope(function="model")
+        scope.names = [
+            Variable("self.caches", "caches"),
+            Variable("self.first", "cache"),
+            Variable("pa", "array", lent=True),
+        ]
+        init: list[Node] = [Line("self.caches = caches"), Line("self.first = caches[0]")]
+        return block(
+            "class Model:",
+            [
+                block("def __init__(self, caches):", init),
+                block("def __call__(self, pa):", self.body(scope, 2, 5)),
+            ],
+        )
 
     def steps(self) -> Node:
         body: list[Node] = [Line(f"held = cache.{self.pick(('offset', 'peek', 'lengths'))}")]
@@ -690,6 +755,7 @@ class Generator:
         nodes.append(self.steps())
         for _ in range(self.choices.below(3)):
             nodes.append(self.helper())
+        nodes.append(self.model_class())
         nodes.append(self.main())
         return prune(nodes)
 
@@ -718,7 +784,7 @@ def _is_unused(node: Node, nodes: list[Node]) -> bool:
     if isinstance(node, Line):
         return False
     name = node.clauses[0][0].split()[1].split("(")[0].rstrip(":")
-    uses = f"{name}(", f"({name})", f"partial({name}"
+    uses = f"{name}(", f"({name})", f"partial({name}", f"{name}.array"
     texts = [text for other in nodes if other is not node for text in _texts(other)]
     return name != "main" and not any(use in text for text in texts for use in uses)
 

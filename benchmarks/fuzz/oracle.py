@@ -6,7 +6,7 @@ import contextlib
 import copy
 import random
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from benchmarks.fuzz.tree import HEADER, Program, as_written, with_value_semanti
 
 IMPORTS = len(HEADER)
 STEPS = 4000
+EMPTY: Mapping[str, Any] = types.MappingProxyType({})
 
 
 class Endless(Exception):
@@ -90,8 +91,11 @@ class FakeMlx(types.SimpleNamespace):
         return None
 
 
-def load(code: Any, coins: Coins) -> dict[str, Any]:
-    """Run the definitions of a compiled program and return its namespace."""
+def load(code: Any, coins: Coins, instead: Mapping[str, Any] = EMPTY) -> dict[str, Any]:
+    """Run the definitions of a compiled program and return its namespace.
+
+    `instead` replaces what the program would be given under these names.
+    """
     names: dict[str, Any] = {
         "__name__": "generated",
         "copy": copy,
@@ -103,6 +107,7 @@ def load(code: Any, coins: Coins) -> dict[str, Any]:
         "some": coins.some,
         "use": arrays.use,
         "put": arrays.put,
+        **instead,
     }
     exec(code, names)
     for value in list(names.values()):
@@ -148,11 +153,13 @@ def values_used(source: str, seed: str, real: bool) -> list[arrays.Value]:
     """
     tape = arrays.start()
     coins = Coins(seed)
-    names = load(compile(without_imports(source), "<generated>", "exec"), coins)
+    instead: dict[str, Any] = {}
     if real:
         import mlx.core as mx
 
-        names |= {"mx": mx, "use": partial(_use_real, tape.used), "put": _put_real}
+        instead = {"mx": mx, "use": partial(_use_real, tape.used), "put": _put_real}
+    code = compile(without_imports(source), "<generated>", "exec")
+    names = load(code, coins, instead)
     with contextlib.suppress(ValueError, Endless):
         names["main"]()
     return tape.used

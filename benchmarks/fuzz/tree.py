@@ -62,7 +62,7 @@ def with_value_semantics(program: Program) -> str:
 
 def update(place: str, operator: str, operand: str) -> Line:
     """Return `place op= operand`, which value semantics writes as `place = place op operand`."""
-    return Line(f"{place} {operator}= {operand}", f"{place} = {place} {operator} {operand}")
+    return Line(f"{place} {operator}= {operand}", f"{place} = {place} {operator} ({operand})")
 
 
 def put(place: str, index: str, operand: str) -> Line:

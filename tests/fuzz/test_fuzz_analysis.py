@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from benchmarks.fuzz.__main__ import numbered
 from benchmarks.fuzz.compare import judge
@@ -17,6 +19,24 @@ def test_no_stale_read_is_missed(group: int) -> None:
         program = generate(RandomChoices(f"ci:{group * A_GROUP + number}"))
         verdict = judge(program)
         assert (verdict.error, verdict.missed) == ("", []), numbered(program)
+
+
+class Drawn:
+    """Decisions drawn by hypothesis, which can then make a failing program smaller."""
+
+    def __init__(self, data: st.DataObject) -> None:
+        self.data = data
+
+    def below(self, bound: int) -> int:
+        return self.data.draw(st.integers(0, bound - 1))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_no_stale_read_is_missed_in_what_hypothesis_draws(data: st.DataObject) -> None:
+    program = generate(Drawn(data))
+    verdict = judge(program)
+    assert (verdict.error, verdict.missed) == ("", []), numbered(program)
 
 
 @pytest.mark.slow
