@@ -32,7 +32,7 @@ def run(*arguments: object, stdin: bytes = b"") -> Ran:
     )
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
-    return Ran(result.exit_code, result.stdout, result.stderr)
+    return Ran(result.exit_code, result.stdout_bytes.decode(), result.stderr)
 
 
 def find_marks(files: Sequence[SourceFile], options: AnalysisOptions) -> Result:
