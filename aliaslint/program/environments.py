@@ -172,7 +172,7 @@ def _linked(site: Path, package: str) -> Iterator[Path]:
         if folder and is_package(Path(folder)):
             yield Path(folder)
     for path in sorted(site.glob("*.dist-info/direct_url.json")):
-        if canonical(path.parent.name.rpartition("-")[0]) == canonical(package):
+        if canonical(re.split(r"-(?=\d)", path.parent.name)[0]) == canonical(package):
             yield from _direct(path, package)
 
 
