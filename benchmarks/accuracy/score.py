@@ -5,7 +5,7 @@ labels.csv holds one line a finding (package, version, path, line, code, label, 
 false alarm. `evidence` says how the label was set: `run` (the code was executed, in place
 against value semantics) or `read`. The labels are about the code, never about the tool.
 
-The table gives, for each package: reports labelled right, wrong and not labelled yet, and the
+A label counts only if its rule ran. The table gives, for each package: reports labelled right, wrong and not labelled yet, and the
 right ones that are missing. Precision is right / (right + wrong), recall right / (right +
 missing), over the rules of the default selection.
 """
@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from aliaslint import rules
 from benchmarks.accuracy.packages import Package, fetch, read_packages
 from benchmarks.accuracy.tool import Report, run_check
 
@@ -95,7 +96,8 @@ def score(package: Package, root: Path, options: Sequence[str]) -> Score:
     """Check one release and compare the reports with the labels."""
     with tempfile.TemporaryDirectory(prefix="aliaslint-score-") as folder:
         run = run_check(lay_out(package, root, Path(folder)), *options)
-    labels = {label.place: label for label in read_labels(package)}
+    ran = {rule.code for rule in rules.rules() if rule.default} | set(options[1:])
+    labels = {label.place: label for label in read_labels(package) if label.code in ran}
     reports = {(r.path, r.line, r.code): r for r in run.reports}
     seen = [labels[place] for place in reports if place in labels]
     return Score(
