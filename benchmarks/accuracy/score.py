@@ -5,9 +5,9 @@ labels.csv holds one line a finding (package, version, path, line, code, label, 
 false alarm. `evidence` says how the label was set: `run` (the code was executed, in place
 against value semantics) or `read`. The labels are about the code, never about the tool.
 
-A label counts only if its rule ran. The table gives, for each package: reports labelled right, wrong and not labelled yet, and the
-right ones that are missing. Precision is right / (right + wrong), recall right / (right +
-missing), over the rules of the default selection.
+A label counts only if its rule ran. The table gives, for each package: reports labelled right,
+wrong and not labelled yet, and the right ones that are missing. Precision is right / (right +
+wrong), recall right / (right + missing).
 """
 
 from __future__ import annotations
