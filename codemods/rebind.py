@@ -10,11 +10,11 @@ from typing import cast
 import libcst as cst
 
 from aliaslint.codemods.command import EditCommand, Edited, Refused
-from aliaslint.codemods.operators import BINARY, binary
+from aliaslint.codemods.operators import BINARY, binary, precedence
 from aliaslint.codemods.purity import is_stable, may_change
 from aliaslint.findings import Repair
 
-_Fresh = Callable[[str], str]
+_LINE_END = re.compile(r"[\r\n]")
 _Hoisted = list[cst.BaseSmallStatement]
 
 
@@ -159,14 +159,16 @@ def _written_array(node: cst.CSTNode) -> cst.BaseExpression:
 
 
 def _bare(node: cst.BaseExpression) -> cst.BaseExpression:
-    """Return an expression for a place where its parentheses are not needed any more."""
-    return node.deep_clone()
+    """Return an expression without the parentheses that an assignment does not need."""
+    bare = node.with_changes(lpar=[], rpar=[])
+    on_one_line = not _LINE_END.search(cst.Module([]).code_for_node(bare))
+    return bare if on_one_line and precedence(bare) > 0 else node
 
 
 def _plain(node: cst.BaseExpression) -> cst.BaseExpression:
     """Return a second copy of an expression, on one line and without its comments."""
     code = cst.Module([]).code_for_node(node)
-    if not re.search(r"[\r\n]", code):
+    if not _LINE_END.search(code):
         return node.deep_clone()
     tree = ast.parse(f"({code})", mode="eval")
     return cst.parse_expression(ast.unparse(tree))

@@ -1,0 +1,257 @@
+"""A live array is copied where it is captured, in the form that the uses accept."""
+
+from __future__ import annotations
+
+import pytest
+from marked import edit
+
+MX = "import mlx.core as mx\n\n"
+
+FORMS = {
+    "an assignment": ("offset = «cache.offset»\n", "offset = mx.array(cache.offset)\n"),
+    "an annotated assignment": (
+        "offset: mx.array = «cache.offset»\n",
+        "offset: mx.array = mx.array(cache.offset)\n",
+    ),
+    "a chained assignment": ("a = b = «cache.offset»\n", "a = b = mx.array(cache.offset)\n"),
+    "an arm of a conditional": (
+        "offset = «cache.offset» if cache is not None else 0\n",
+        "offset = mx.array(cache.offset) if cache is not None else 0\n",
+    ),
+    "the other arm of a conditional": (
+        "offset = 0 if cache is None else «cache.offset»\n",
+        "offset = 0 if cache is None else mx.array(cache.offset)\n",
+    ),
+    "a walrus": (
+        "if (offset := «cache.offset») is not None:\n    pass\n",
+        "if (offset := mx.array(cache.offset)) is not None:\n    pass\n",
+    ),
+    "elements of a tuple": (
+        "a, b = «c.offset», «d.offset»\n",
+        "a, b = mx.array(c.offset), mx.array(d.offset)\n",
+    ),
+    "an element of a list": ("l = [«c.offset»]\n", "l = [mx.array(c.offset)]\n"),
+    "a value of a dictionary": ("d = {'o': «c.offset»}\n", "d = {'o': mx.array(c.offset)}\n"),
+    "an argument": ("f(«c.offset»)\n", "f(mx.array(c.offset))\n"),
+    "a keyword argument": ("f(offset=«c.offset»)\n", "f(offset=mx.array(c.offset))\n"),
+    "an argument of a partial": (
+        "g = partial(f, offset=«c.offset»)\n",
+        "g = partial(f, offset=mx.array(c.offset))\n",
+    ),
+    "a comprehension": (
+        "offsets = [«c.offset» for c in cache]\n",
+        "offsets = [mx.array(c.offset) for c in cache]\n",
+    ),
+    "a dictionary comprehension": (
+        "offsets = {i: «c.offset» for i, c in enumerate(cache)}\n",
+        "offsets = {i: mx.array(c.offset) for i, c in enumerate(cache)}\n",
+    ),
+    "a dataclass field": (
+        "class A:\n    offset: mx.array = «zero»\n",
+        "class A:\n    offset: mx.array = mx.array(zero)\n",
+    ),
+    "a default": (
+        "def f(offset=«zero»):\n    return offset\n",
+        "def f(offset=mx.array(zero)):\n    return offset\n",
+    ),
+    "a default of a lambda": (
+        "f = lambda o=«c.offset»: o\n",
+        "f = lambda o=mx.array(c.offset): o\n",
+    ),
+    "a return": (
+        "def f(c):\n    return «c.offset»\n",
+        "def f(c):\n    return mx.array(c.offset)\n",
+    ),
+    "a yield": ("def f(c):\n    yield «c.offset»\n", "def f(c):\n    yield mx.array(c.offset)\n"),
+    "a tuple that is returned": (
+        "def f(c):\n    return x, «c.offset»\n",
+        "def f(c):\n    return x, mx.array(c.offset)\n",
+    ),
+    "an item of a dictionary": ("o = «d['offset']»\n", "o = mx.array(d['offset'])\n"),
+    "a getattr": ("o = «getattr(c, 'offset', 0)»\n", "o = mx.array(getattr(c, 'offset', 0))\n"),
+    "a name": ("self.left = «left»\n", "self.left = mx.array(left)\n"),
+    "an element of an indexed cache": (
+        "o = «cache[0].offset»\n",
+        "o = mx.array(cache[0].offset)\n",
+    ),
+    "a whole conditional": (
+        "o = «a.offset if a else b.offset»\n",
+        "o = mx.array(a.offset if a else b.offset)\n",
+    ),
+    "a whole disjunction": ("o = «a.o or b.o»\n", "o = mx.array(a.o or b.o)\n"),
+    "parentheses move around the call": ("o = («c.offset»)\n", "o = (mx.array(c.offset))\n"),
+    "a span with its parentheses": ("o = «(c.offset)»\n", "o = (mx.array(c.offset))\n"),
+    "comments in parentheses survive": (
+        "o = (\n    «c.offset»  # live\n)\n",
+        "o = (\n    mx.array(c.offset)  # live\n)\n",
+    ),
+    "an expression over several lines": (
+        "o = «f(\n    c,  # first\n)»\n",
+        "o = mx.array(f(\n    c,  # first\n))\n",
+    ),
+    "a suite on one line": (
+        "if c: o = «c.offset»; p = 1\n",
+        "if c: o = mx.array(c.offset); p = 1\n",
+    ),
+    "a yield that is copied": (
+        "def f():\n    o = «yield»\n",
+        "def f():\n    o = mx.array((yield))\n",
+    ),
+    "a formatted string": ("s = f'{«c.offset»}'\n", "s = f'{mx.array(c.offset)}'\n"),
+    "a for loop": ("for o in «c.offsets»: pass\n", "for o in mx.array(c.offsets): pass\n"),
+    "a context": ("with «c.offset» as o: pass\n", "with mx.array(c.offset) as o: pass\n"),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), FORMS.values(), ids=FORMS)
+def test_copying_an_array(before: str, after: str) -> None:
+    outcome = edit(MX + before, "snapshot")
+
+    assert outcome.text == MX + after
+    assert outcome.refused == []
+
+
+KEEP_INT = {
+    "a sum keeps ints": ("o = «c.offset»\n", "o = c.offset + 0\n"),
+    "in an arm of a conditional": (
+        "o = «c.offset» if c else 0\n",
+        "o = c.offset + 0 if c else 0\n",
+    ),
+    "in a call": ("f(«c.offset», b)\n", "f(c.offset + 0, b)\n"),
+    "in a default": ("def f(o=«zero»): pass\n", "def f(o=zero + 0): pass\n"),
+    "in a walrus": ("(o := «c.offset»)\n", "(o := c.offset + 0)\n"),
+    "a conditional needs parentheses": (
+        "o = «a.o if a else b.o»\n",
+        "o = (a.o if a else b.o) + 0\n",
+    ),
+    "a disjunction needs parentheses": ("o = «a.o or b.o»\n", "o = (a.o or b.o) + 0\n"),
+    "before an attribute the sum needs parentheses": (
+        "o = «c.offset».T\n",
+        "o = (c.offset + 0).T\n",
+    ),
+    "before an index the sum needs parentheses": ("o = «c.offset»[0]\n", "o = (c.offset + 0)[0]\n"),
+    "parentheses stay where they are": ("o = («c.offset»)\n", "o = (c.offset) + 0\n"),
+    "copy.copy where copy is imported": (
+        "import copy\no = «c.offset»\n",
+        "import copy\no = copy.copy(c.offset)\n",
+    ),
+    "copy under another name": (
+        "import copy as cp\no = «c.offset»\n",
+        "import copy as cp\no = cp.copy(c.offset)\n",
+    ),
+    "the function copy itself": (
+        "from copy import copy\no = «c.offset»\n",
+        "from copy import copy\no = copy(c.offset)\n",
+    ),
+    "a parameter hides the module": (
+        "import copy\ndef f(copy):\n    o = «c.offset»\n",
+        "import copy\ndef f(copy):\n    o = c.offset + 0\n",
+    ),
+    "deepcopy alone is no copy": (
+        "from copy import deepcopy\no = «c.offset»\n",
+        "from copy import deepcopy\no = c.offset + 0\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), KEEP_INT.values(), ids=KEEP_INT)
+def test_copying_what_may_be_an_int(before: str, after: str) -> None:
+    assert edit(before, "snapshot", form="keep-int").text == after
+
+
+ALREADY = {
+    "the call itself": "o = «mx.array(c.offset)»\n",
+    "the argument of the call": "o = mx.array(«c.offset»)\n",
+    "a sum": "o = «c.offset + 0»\n",
+    "an operand of a sum": "o = «c.offset» + 0\n",
+    "a sign": "o = -«c.offset»\n",
+    "the argument of copy": "import copy\no = copy.copy(«c.offset»)\n",
+}
+
+
+@pytest.mark.parametrize("form", ["array", "keep-int"])
+@pytest.mark.parametrize("before", ALREADY.values(), ids=ALREADY)
+def test_a_copy_is_not_doubled(before: str, form: str) -> None:
+    outcome = edit(MX + before, "snapshot", form=form)
+
+    assert outcome.text == MX + before.replace("«", "").replace("»", "")
+    assert outcome.refused == ["it is copied already"]
+
+
+@pytest.mark.parametrize(
+    "before", ["o = «a, b»\n", "o = «[a]»\n", "o = «{'a': a}»\n", "o = «[x for x in y]»\n"]
+)
+def test_several_arrays_are_not_one(before: str) -> None:
+    outcome = edit(MX + before, "snapshot")
+
+    assert outcome.text == MX + before.replace("«", "").replace("»", "")
+    assert outcome.refused == ["this is not a single array"]
+
+
+NAMES = {
+    "mlx.core under another name": ("import mlx.core as core\no = «c.o»\n", "core.array(c.o)"),
+    "core from mlx": ("from mlx import core\no = «c.o»\n", "core.array(c.o)"),
+    "core from mlx under another name": (
+        "from mlx import core as mx\no = «c.o»\n",
+        "mx.array(c.o)",
+    ),
+    "the bare module": ("import mlx.core\no = «c.o»\n", "mlx.core.array(c.o)"),
+    "the bare module beside another": (
+        "import mlx.core\nimport mlx.nn\no = «c.o»\n",
+        "mlx.core.array(c.o)",
+    ),
+    "the class itself": ("from mlx.core import array\no = «c.o»\n", "array(c.o)"),
+    "an import in the function": (
+        "def f(c):\n    import mlx.core as mx\n    return «c.o»\n",
+        "mx.array(c.o)",
+    ),
+    "an import that may fail": (
+        "try:\n    import mlx.core as mx\nexcept ImportError:\n    mx = None\no = «c.o»\n",
+        "mx.array(c.o)",
+    ),
+    "a default is evaluated outside": (
+        "import mlx.core as mx\ndef f(mx, o=«c.o»): pass\n",
+        "mx.array(c.o)",
+    ),
+    "a name of the class body is seen in the class body": (
+        "class A:\n    import mlx.core as mx\n    o = «c.o»\n",
+        "mx.array(c.o)",
+    ),
+    "a name declared global": (
+        "import mlx.core as mx\ndef f(c):\n    global mx\n    return «c.o»\n",
+        "mx.array(c.o)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "call"), NAMES.values(), ids=NAMES)
+def test_an_import_that_is_there_is_used(before: str, call: str) -> None:
+    outcome = edit(before, "snapshot")
+
+    assert outcome.text == before.replace("«c.o»", call)
+
+
+HIDDEN = {
+    "a parameter hides it": "import mlx.core as mx\n\n\ndef f(mx, c):\n    return «c.o»\n",
+    "a local hides it": "import mlx.core as mx\n\n\ndef f(c):\n    mx = 1\n    return «c.o»\n",
+    "a loop variable hides it": (
+        "import mlx.core as mx\n\n\ndef f(c):\n    for mx in c:\n        return «c.o»\n"
+    ),
+    "a comprehension hides it": "import mlx.core as mx\n\no = [«c.o» for mx in c]\n",
+    "a lambda hides it": "import mlx.core as mx\n\no = lambda mx: «c.o»\n",
+    "an outer function hides it": (
+        "import mlx.core as mx\n\n\ndef f(mx):\n    def g(c):\n        return «c.o»\n"
+    ),
+    "a later import in the function hides it": (
+        "import mlx.core as mx\n\n\ndef f(c):\n    o = «c.o»\n    import mlx.core as mx\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("before", HIDDEN.values(), ids=HIDDEN)
+def test_a_hidden_name_is_not_used(before: str) -> None:
+    outcome = edit(before, "snapshot")
+
+    assert "«" not in outcome.text
+    assert "mlx_core.array(c.o)" in outcome.text
+    assert "import mlx.core as mlx_core\n" in outcome.text
