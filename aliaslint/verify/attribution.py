@@ -7,6 +7,7 @@ wrong; value semantics unlike decoding one by one means another fault.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ FLOOR = {"float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}
 CEILING = {"float32": 1e-2, "float16": 5e-2, "bfloat16": 0.4}
 MARGIN = 10.0
 ALONE = "sequential"
+_NUMBER = re.compile(r"\d[\d.]*(?:e[+-]\d+)?")
 
 
 def relative_tolerance(differences: Iterable[float], dtype: str) -> float:
@@ -41,6 +43,15 @@ def healthy_candidates(measurements: Iterable[Measurement]) -> list[float]:
     return [m.other / max(1.0, m.scale) for m in measurements if m.other is not None and m.finite]
 
 
+def suspected(measurements: Iterable[Measurement], dtype: str) -> bool:
+    """Whether two of the trees differ anywhere by more than rounding."""
+    return any(
+        not _within(gap, FLOOR[dtype] * max(1.0, m.scale))
+        for m in measurements
+        for gap in (m.alias, m.rewrite)
+    )
+
+
 def judge_scenario(m: Measurement, relative: float) -> ScenarioResult:
     """The verdict over one scenario."""
     tolerance = relative * max(1.0, m.scale)
@@ -56,6 +67,7 @@ def judge_scenario(m: Measurement, relative: float) -> ScenarioResult:
         m.rewrite,
         m.other,
         m.cured,
+        m.noise,
         tolerance,
         first,
         m.steps,
@@ -79,6 +91,10 @@ def _scenario_verdict(m: Measurement, tolerance: float) -> tuple[Verdict, str]:
 
 
 def _compared(m: Measurement, tolerance: float, rewritten: str) -> tuple[Verdict, str]:
+    if m.noise > tolerance:
+        return "other-divergence", (
+            f"two runs of the same tree differ by {m.noise:.2g}: it reads what it never wrote"
+        )
     aliased = not _within(m.alias, tolerance)
     cured = rewritten == "ok" and _within(m.rewrite, tolerance)
     differs = not _within(m.other, tolerance)
@@ -144,11 +160,15 @@ def _reason(verdict: Verdict, by_verdict: dict[Verdict, list[ScenarioResult]]) -
 
 
 def _grouped(scenarios: Sequence[ScenarioResult]) -> str:
-    """`left-padded, history: reason` with scenarios of one reason together."""
-    groups: dict[str, list[str]] = {}
-    for scenario in scenarios:
-        groups.setdefault(scenario.reason, []).append(scenario.name)
-    return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in groups.items())
+    """`left-padded, history: reason` with scenarios of one reason together, the worst named."""
+    groups: dict[str, list[ScenarioResult]] = {}
+    for scenario in sorted(scenarios, key=lambda s: -(s.alias or s.other or 0.0)):
+        groups.setdefault(_NUMBER.sub("#", scenario.reason), []).append(scenario)
+    order = {scenario.name: place for place, scenario in enumerate(scenarios)}
+    return "; ".join(
+        f"{', '.join(sorted((s.name for s in group), key=order.__getitem__))}: {group[0].reason}"
+        for group in groups.values()
+    )
 
 
 def with_verdict(

@@ -20,7 +20,7 @@ class Measurement:
     """What was measured of one scenario; the fields are those of `ScenarioResult`.
 
     `reasons` gives the reason of each run whose status is not "ok"; `finite` says whether the
-    reference has finite logits only.
+    reference has finite logits only; `noise` is what two runs of one tree differ by.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Measurement:
     cured: float | None = None
     steps: tuple[float, ...] = ()
     finite: bool = True
+    noise: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,11 @@ def measure(name: str, trees: Mapping[str, TreeRun]) -> Measurement:
     )
 
 
+def noise(name: str, one: TreeRun, two: TreeRun) -> float:
+    """What two runs of one tree differ by in one scenario; 0 where they cannot be compared."""
+    return largest(one.rows(name), two.rows(name)) or 0.0
+
+
 def largest(
     one: Mapping[tuple[int, int], np.ndarray] | None,
     two: Mapping[tuple[int, int], np.ndarray] | None,
@@ -121,11 +127,12 @@ def by_step(
 
 
 def _scale(rows: Mapping[tuple[int, int], np.ndarray] | None) -> tuple[float, bool]:
-    """Standard deviation of the reference's logits, and whether all of them are finite."""
+    """Standard deviation of the reference's logits, and whether they are numbers at all."""
     import numpy as np
 
     if not rows:
         return 0.0, True
     values = np.stack(list(rows.values())).astype(np.float64)
-    finite = bool(np.isfinite(values).all())
-    return (float(values.std()) if finite else 0.0), finite
+    usable = values[np.isfinite(values)]  # A masked token is -inf in every run.
+    sound = bool(usable.size) and not np.isnan(values).any() and not np.isposinf(values).any()
+    return (float(usable.std()) if sound else 0.0), sound

@@ -90,7 +90,8 @@ class ScenarioResult:
     Differences are maxima of absolute logit differences; None where a side did not run:
     `alias` disk against value semantics, `rewrite` rewritten against value semantics,
     `other` value semantics against one by one, `difference` disk against one by one, and
-    `cured` rewritten against one by one. `steps` is `difference` step by step.
+    `cured` rewritten against one by one. `noise` is what two runs of one tree differ by (looked
+    for where aliasing is suspected). `steps` is `difference` step by step.
     """
 
     name: str
@@ -102,6 +103,7 @@ class ScenarioResult:
     rewrite: float | None = None
     other: float | None = None
     cured: float | None = None
+    noise: float = 0.0
     tolerance: float = 0.0
     first_step: int | None = None
     steps: tuple[float, ...] = ()

@@ -14,7 +14,7 @@ from typing import Any
 from aliaslint import __version__
 from aliaslint.errors import UserError
 from aliaslint.verify import attribution, configs
-from aliaslint.verify.compare import SEQUENTIAL, Measurement, TreeRun, measure
+from aliaslint.verify.compare import SEQUENTIAL, Measurement, TreeRun, largest, measure, noise
 from aliaslint.verify.configs import Plan
 from aliaslint.verify.model import (
     ArchitectureResult,
@@ -26,7 +26,8 @@ from aliaslint.verify.model import (
 from aliaslint.verify.pool import Answer, Pool, child_environment
 from aliaslint.verify.target import Target, find_target
 
-TREES = ("disk", "rewritten", "value")
+TWINS = {"disk": ("disk", "disk-again"), "value": ("value", "value-again")}
+Setups = Mapping[str, Mapping[str, Any]]
 RECHECKED = frozenset({"fixed", "broken", "other-divergence", "kernel"})
 
 
@@ -74,8 +75,9 @@ def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyRepor
         sweep = Sweep(request, target, Path(name))
         sweep.preflight()
         measured = sweep.measure(chosen_plans(request, target), progress)
+        measured = sweep.with_noise(measured)
         judged, relative = judge(measured, request.dtype, sweep.rope_ok)
-        judged = sweep.recheck(judged, relative, progress)
+        judged = sweep.recheck(measured, judged, relative, progress)
         caches = sweep.contracts()
     return VerifyReport(
         version=__version__,
@@ -131,7 +133,7 @@ class Sweep:
         self.request = request
         self.target = target
         self.folder = folder
-        self.setups = setups(request, target)
+        self.setups = make_setups(request, target)
         self.facts: Mapping[str, Any] = {}
         self.errors: list[str] = []
         self.serial = 0
@@ -147,7 +149,9 @@ class Sweep:
 
     def preflight(self) -> None:
         """Find out device and versions; raises VerifyError where the device is not there."""
-        answer, result = next(self._results([self._task("disk", "preflight")], True, False))
+        answer, result = next(
+            self._results([self._task("disk", "preflight")], self.setups, True, False)
+        )
         if result is None or result["status"] != "ok":
             reason = result["reason"] if result else answer.problem
             raise VerifyError(f"MLX does not work here: {reason}")
@@ -157,25 +161,39 @@ class Sweep:
         """Run every plan in every tree, without compilation."""
         progress.started(len(plans), str(self.facts["device"]), str(self.facts["mlx"]))
         found = {}
-        for index, measured in self._measured(plans, compile_on=False):
-            found[index] = measured
-            progress.finished(measured.result.title)
+        for index, state in self._collected(plans, self.setups, compile_on=False):
+            found[index] = measured_plan(state)
+            progress.finished(found[index].result.title)
         return [found[index] for index in sorted(found)]
 
+    def with_noise(self, measured: Sequence[Measured]) -> list[Measured]:
+        """Run what looks like aliasing twice more, to tell it from runs that never repeat."""
+        dtype = self.request.dtype
+        again = [i for i, m in enumerate(measured) if attribution.suspected(m.measurements, dtype)]
+        plans = [self._plan_of(measured[i].result) for i in again]
+        setups = {twin: self.setups[tree] for tree, twins in TWINS.items() for twin in twins}
+        final = list(measured)
+        for index, state in self._collected(plans, setups, compile_on=False):
+            final[again[index]] = add_noise(measured[again[index]], state)
+        return final
+
     def recheck(
-        self, judged: Sequence[ArchitectureResult], relative: float, progress: Progress
+        self,
+        measured: Sequence[Measured],
+        judged: Sequence[ArchitectureResult],
+        relative: float,
+        progress: Progress,
     ) -> list[ArchitectureResult]:
         """Run again, with compilation on, what is not equivalent; that verdict counts."""
         again = [i for i, result in enumerate(judged) if result.verdict in RECHECKED]
-        if not again:
-            return list(judged)
-        progress.rechecking(len(again))
+        if again:
+            progress.rechecking(len(again))
         plans = [self._plan_of(judged[i]) for i in again]
         final = list(judged)
-        for index, measured in self._measured(plans, compile_on=True):
-            before = judged[again[index]]
-            after = judge_one(measured, relative, self.rope_ok)
-            final[again[index]] = combined(before, after)
+        for index, state in self._collected(plans, self.setups, compile_on=True):
+            first = again[index]
+            compiled = same_noise(measured[first], measured_plan(state))
+            final[first] = combined(judged[first], judge_one(compiled, relative, self.rope_ok))
         return final
 
     def contracts(self) -> list[CacheResult]:
@@ -185,7 +203,7 @@ class Sweep:
         trees = [tree for tree in ("disk", "rewritten") if tree in self.setups]
         tasks = [self._task(tree, "contract") for tree in trees]
         found: dict[str, list[Mapping[str, Any]]] = {}
-        for answer, result in self._results(tasks, self.inline, False):
+        for answer, result in self._results(tasks, self.setups, self.inline, False):
             if result is None or result["status"] != "ok":
                 reason = result["reason"] if result else answer.problem
                 self.errors.append(f"the cache contract could not be run: {reason}")
@@ -198,26 +216,29 @@ class Sweep:
         plans = configs.plans(result.architecture, own)
         return next(plan for plan in plans if plan.variant == result.variant)
 
-    def _measured(self, plans: Sequence[Plan], compile_on: bool) -> Iterator[tuple[int, Measured]]:
+    def _collected(
+        self, plans: Sequence[Plan], setups: Setups, compile_on: bool
+    ) -> Iterator[tuple[int, _Collected]]:
+        """Yield each plan when all trees have answered for it."""
         collected = [_Collected(plan) for plan in plans]
         tasks = [
             self._architecture_task(tree, index, plan)
             for index, plan in enumerate(plans)
-            for tree in self.setups
+            for tree in setups
         ]
-        for answer, result in self._results(tasks, self.inline, compile_on):
+        for answer, result in self._results(tasks, setups, self.inline, compile_on):
             state = collected[answer.task["index"]]
             state.answers[answer.task["tree"]] = answer
             state.results[answer.task["tree"]] = result
-            if len(state.answers) == len(self.setups):
-                yield answer.task["index"], measured_plan(state)
+            if len(state.answers) == len(setups):
+                yield answer.task["index"], state
 
     def _results(
-        self, tasks: Sequence[dict[str, Any]], inline: bool, compile_on: bool
+        self, tasks: Sequence[dict[str, Any]], setups: Setups, inline: bool, compile_on: bool
     ) -> Iterator[tuple[Answer, Mapping[str, Any] | None]]:
         environment = child_environment(compile_on)
         jobs = self.request.jobs
-        with Pool(self.setups, jobs, environment, self.folder, inline) as pool:
+        with Pool(setups, jobs, environment, self.folder, inline) as pool:
             for answer in pool.run(tasks):
                 path = Path(answer.task["result"])
                 result = json.loads(path.read_text("utf-8")) if path.exists() else None
@@ -246,7 +267,7 @@ class Sweep:
         return self._task(tree, "architecture") | own | {"names": configs.names()}
 
 
-def setups(request: VerifyRequest, target: Target) -> dict[str, dict[str, Any]]:
+def make_setups(request: VerifyRequest, target: Target) -> dict[str, dict[str, Any]]:
     """What each tree's worker is told first; no entry for a rewritten tree without rewriting."""
     base: dict[str, Any] = {
         "package": target.name,
@@ -263,30 +284,65 @@ def setups(request: VerifyRequest, target: Target) -> dict[str, dict[str, Any]]:
     return trees | ({"rewritten": base | {"replaced": replaced}} if replaced else {})
 
 
-def measured_plan(state: _Collected) -> Measured:
-    """Compare what the trees answered for one plan; the files with the logits are removed."""
+class _Missing(Exception):
+    """A tree has no logits for a plan: the verdict that follows, and why."""
+
+    def __init__(self, verdict: Verdict, reason: str) -> None:
+        super().__init__(reason)
+        self.verdict = verdict
+
+
+def loaded_trees(state: _Collected) -> dict[str, TreeRun]:
+    """What each tree answered for a plan; the files with the logits are removed."""
     import numpy as np
 
-    plan = state.plan
-    seconds = sum(answer.seconds for answer in state.answers.values())
-    result = ArchitectureResult(
-        plan.model_type, "error", variant=plan.variant, seconds=round(seconds, 3)
-    )
     trees: dict[str, TreeRun] = {}
     for tree, answer in sorted(state.answers.items()):
         path, told = Path(answer.task["out"]), state.results[tree]
         if told is None:
-            reason = f"{tree} tree: {answer.problem or 'no result'}"
-            return Measured(replace(result, reason=reason))
+            raise _Missing("error", f"{tree} tree: {answer.problem or 'no result'}")
         if told["status"] != "ok":
             verdict: Verdict = "error" if told["status"] == "error" else "unsupported"
-            return Measured(replace(result, verdict=verdict, reason=told["reason"]))
+            raise _Missing(verdict, told["reason"])
         with np.load(path) as arrays:
             trees[tree] = TreeRun(told["runs"], {name: arrays[name] for name in arrays})
         path.unlink()
-        result = replace(result, caches=tuple(told["caches"]))
+    return trees
+
+
+def measured_plan(state: _Collected) -> Measured:
+    """Compare what the trees answered for one plan."""
+    plan = state.plan
+    seconds = round(sum(answer.seconds for answer in state.answers.values()), 3)
+    result = ArchitectureResult(plan.model_type, "error", variant=plan.variant, seconds=seconds)
+    try:
+        trees = loaded_trees(state)
+    except _Missing as missing:
+        return Measured(replace(result, verdict=missing.verdict, reason=str(missing)))
     trees.setdefault("rewritten", trees["disk"])
-    return Measured(replace(result, power=power(trees["value"])), measurements(trees))
+    caches = tuple((state.results["disk"] or {})["caches"])
+    result = replace(result, power=power(trees["value"]), caches=caches)
+    return Measured(result, measurements(trees))
+
+
+def add_noise(measured: Measured, state: _Collected) -> Measured:
+    """`measured` with what two runs of one tree differ by, from a repetition."""
+    try:
+        trees = loaded_trees(state)
+    except _Missing:
+        return measured
+    noisy = [
+        replace(m, noise=max(noise(m.name, trees[a], trees[b]) for a, b in TWINS.values()))
+        for m in measured.measurements
+    ]
+    return Measured(measured.result, noisy)
+
+
+def same_noise(before: Measured, after: Measured) -> Measured:
+    """`after` with the noise that was found before, by scenario."""
+    known = {m.name: m.noise for m in before.measurements}
+    noisy = [replace(m, noise=known.get(m.name, 0.0)) for m in after.measurements]
+    return Measured(after.result, noisy)
 
 
 def measurements(trees: Mapping[str, TreeRun]) -> list[Measurement]:
@@ -301,8 +357,6 @@ def power(run_: TreeRun) -> float | None:
     control, normal = run_.rows("control"), run_.rows("history")
     if control is None or normal is None:
         return None
-    from aliaslint.verify.compare import largest
-
     scale = max(float(run_.logits["history"].std()), 1e-6)
     moved = largest(control, normal)
     return None if moved is None else moved / scale

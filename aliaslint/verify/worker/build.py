@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
 import inspect
 import math
+import re
+import sys
+import types
 import typing
 import zlib
 from collections.abc import Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
@@ -62,7 +67,7 @@ def configuration(
         elif name in names and _fits(hint, names[name]):
             config[name] = names[name]
         elif required:
-            config[name] = _by_type(hint)
+            config[name] = _by_type(name, hint, module, names)
     return config | {name: value for name, value in given.items() if name not in config}
 
 
@@ -109,24 +114,49 @@ def _hints(args: type) -> dict[str, Any]:
         return {}
 
 
+def _kinds(hint: Any) -> set[Any]:
+    """The classes that a hint admits: the members of a union, a generic's origin."""
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        return set().union(*(_kinds(item) for item in typing.get_args(hint)))
+    return {origin or hint}
+
+
 def _fits(hint: Any, value: Any) -> bool:
-    """Whether a named value suits a field by its hint; an unknown hint suits everything."""
-    kinds = {typing.get_origin(item) or item for item in (typing.get_args(hint) or (hint,))}
-    if hint is None or Any in kinds:
+    """Whether a named value suits a field by its hint; a hint that says nothing suits all."""
+    kinds = _kinds(hint)
+    if not kinds & set(_TYPE_VALUES):
         return True
-    if typing.get_origin(hint) in (list, dict, tuple):
-        kinds = {typing.get_origin(hint)}
-    scalar = isinstance(value, (int, float, bool, str))
-    return not (scalar and kinds <= {list, dict, tuple, type(None)})
+    return type(value) in kinds or (isinstance(value, int) and float in kinds)
 
 
-def _by_type(hint: Any) -> Any:
-    kinds = [typing.get_origin(item) or item for item in (typing.get_args(hint) or (hint,))]
-    if typing.get_origin(hint) in (list, dict, tuple):
-        kinds = [typing.get_origin(hint)]
+def _by_type(name: str, hint: Any, module: ModuleType, names: Mapping[str, Any]) -> Any:
+    """A value for a required field that nothing names."""
+    kinds = _kinds(hint)
+    if str in {k for item in typing.get_args(hint) for k in _kinds(item)} and list in kinds:
+        return _layer_kinds(module, int(names.get("num_hidden_layers", 4)))
     if type(None) in kinds:
         return None
-    return _TYPE_VALUES.get(kinds[0])
+    return next((_TYPE_VALUES[kind] for kind in _TYPE_VALUES if kind in kinds), None)
+
+
+def _layer_kinds(module: ModuleType, layers: int) -> list[str]:
+    """Kinds of layers, in turn: the names of such kinds that the module compares with."""
+    text = Path(module.__file__ or "").read_text(encoding="utf-8")
+    found = re.findall(r"""["']([a-z_]*(?:attention|mamba|conv|recurrent)[a-z_]*)["']""", text)
+    kinds = sorted(set(found) & _compared(ast.parse(text)), reverse=True)
+    return [kinds[i % len(kinds)] for i in range(layers)] if kinds else []
+
+
+def _compared(tree: ast.Module) -> set[str]:
+    """String constants that a module compares with or searches for in a list."""
+    sides: list[ast.expr] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides += [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            sides += node.args if node.func.attr == "index" else []
+    return {s.value for s in sides if isinstance(s, ast.Constant) and isinstance(s.value, str)}
 
 
 def _nested_arguments(
@@ -140,13 +170,21 @@ def _nested_arguments(
         return None
     if name not in ("text_config", "language_config", "llm_config"):
         return None
-    for value in vars(module).values():
-        if isinstance(value, ModuleType) and hasattr(value, "ModelArgs"):
-            return value, value.ModelArgs
-    for value in vars(module).values():
-        if isinstance(value, type) and value is not args and _is_text_arguments(value):
-            return module, value
+    for near in _modules_near(module):
+        for value in vars(near).values():
+            if isinstance(value, type) and value is not args and _is_text_arguments(value):
+                return near, value
     return None
+
+
+def _modules_near(module: ModuleType) -> list[ModuleType]:
+    """The module, modules that it imports by name, and those that its classes come from."""
+    package = module.__name__.rpartition(".")[0]
+    values = list(vars(module).values())
+    near = [value for value in values if isinstance(value, ModuleType)]
+    near += [sys.modules[value.__module__] for value in values if isinstance(value, type)]
+    inside = [item for item in near if item.__name__.startswith(f"{package}.")]
+    return list(dict.fromkeys([module, *inside]))
 
 
 def _is_text_arguments(value: type) -> bool:

@@ -22,6 +22,7 @@ LONG = (5, 12, 9)  # Prompt lengths: ragged, and longer than the window but for 
 SHORT = (3, 6, 4)  # All shorter than the window: trimmable, and rotate only while decoding.
 STEPS = 5
 CHUNK = 4
+COLUMNS = 4096  # Logits kept of each row; a vocabulary that cannot be made small has more.
 
 Logits = dict[tuple[int, int], np.ndarray]
 
@@ -72,7 +73,7 @@ class Session:
 
 def keep(into: Logits, positions: dict[int, int], logits: mx.array) -> None:
     """Store the logits that row r gave for its token at `positions[r]`."""
-    values = np.array(logits.astype(mx.float32))
+    values = np.array(logits[:, :COLUMNS].astype(mx.float32))
     into.update({(row, at): values[i] for i, (row, at) in enumerate(positions.items())})
 
 
