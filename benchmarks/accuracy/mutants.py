@@ -26,11 +26,12 @@ from pathlib import Path
 from benchmarks.accuracy.capture_sites import CAPTURE_RULES, package_folder
 from benchmarks.accuracy.layers import LAYER_SHAPES
 from benchmarks.accuracy.mutate import Mutant, mutants
+from benchmarks.accuracy.rewrites import REWRITES
 from benchmarks.accuracy.shapes import SHAPES
 from benchmarks.accuracy.tool import Report, run_check
 
 MEASURED = Path(__file__).with_name("mutants.csv")
-SHAPE_NAMES = (*(shape.name for shape in SHAPES), *LAYER_SHAPES)
+SHAPE_NAMES = (*(shape.name for shape in SHAPES), *LAYER_SHAPES, *REWRITES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.accuracy.layers import layer_mutants
+from benchmarks.accuracy.rewrites import rewritten
 from benchmarks.accuracy.shapes import SHAPES, Shape
 from benchmarks.accuracy.sites import Copy, Site, offset_keyword, sites
 
@@ -124,5 +125,6 @@ def mutants(package: Path, shape: str, *, twin: bool = False) -> Iterator[Mutant
             made = apply(known, source, path, twin=twin) if known.name == shape else None
             if made is not None:
                 yield made
-        for name, text in layer_mutants(source, shape, twin=twin):
+        across = (layer_mutants, rewritten)
+        for name, text in (found for make in across for found in make(source, shape, twin=twin)):
             yield Mutant(name, path, text, capture_lines(text), twin)
