@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,6 +115,8 @@ def _prefix(python: Path) -> Path:
     """Return the folder of the environment that an interpreter belongs to."""
     if python.is_dir():
         return python.absolute()
+    import shutil  # Costs more at start than all that is done with it.
+
     path = python if python.is_file() else Path(shutil.which(str(python)) or "")
     if not path.is_file():
         raise EnvironmentMissing(f"{python}: no such interpreter or environment")
