@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from aliaslint.verify import configs
+from aliaslint.verify.configs import Plan
 from aliaslint.verify.pool import Pool, child_environment
 from benchmarks.accuracy.capture_sites import package_folder
 from benchmarks.accuracy.mutants import MEASURED, SHAPE_NAMES, write_tree
@@ -28,6 +29,7 @@ from benchmarks.accuracy.mutate import Mutant, mutants
 
 SEMANTICS = ("in place", "by value")
 SCENARIO = "history"
+Done = tuple[Mapping[str, Any], str]  # A task, and what went wrong with its process or "".
 TOLERANCE = 1e-4  # Times the standard deviation of the logits, or 1 where that is smaller.
 
 
@@ -51,18 +53,17 @@ def setup(package: Path, semantics: str) -> dict[str, Any]:
     }
 
 
-def task(number: int, mutant: Mutant, semantics: str, package: str, folder: Path) -> dict[str, Any]:
+def task(plan: Plan, semantics: str, package: str, folder: Path) -> dict[str, Any]:
     """Return one task of the verifying worker: the history scenario in one semantics."""
-    model_type = Path(mutant.path).stem
-    name = f"{model_type}-{semantics.replace(' ', '-')}"
+    model_type = plan.model_type
+    name = f"{model_type}-{plan.variant}-{semantics.replace(' ', '-')}"
     return {
-        "id": number,
         "tree": semantics,
         "kind": "architecture",
         "package": package,
         "model_type": model_type,
         "names": dict(configs.names()),
-        "config": dict(configs.plans(model_type)[0].values),
+        "config": dict(plan.values),
         "seed": 0,
         "dtype": "float32",
         "device": "",
@@ -86,33 +87,47 @@ def failure(done: Mapping[str, Any], problem: str) -> str:
     return "" if run["status"] == "ok" else str(run["reason"])
 
 
-def compare(mutant: Mutant, done: Sequence[tuple[Mapping[str, Any], str]]) -> Measurement:
-    """Return what the two runs of a mutant say together."""
+def compare(mutant: Mutant, pairs: Sequence[Sequence[Done]]) -> Measurement:
+    """Return what the runs of a mutant say together: one pair a configuration."""
+    found = [compare_pair(mutant, pair) for pair in pairs]
+    order = ("broken", "equal", "not run")
+    return min(found, key=lambda one: (order.index(one.verdict), -one.difference))
+
+
+def compare_pair(mutant: Mutant, pair: Sequence[Done]) -> Measurement:
+    """Return what two runs of one configuration say together."""
     import numpy as np
 
-    reasons = [failure(item, problem) for item, problem in done]
+    reasons = [failure(item, problem) for item, problem in pair]
     if any(reasons):
         return Measurement(mutant, "not run", 0.0, next(filter(None, reasons)))
-    first, second = (np.load(item["out"])[SCENARIO] for item, _ in done)
+    first, second = (np.load(item["out"])[SCENARIO] for item, _ in pair)
     difference = float(np.abs(first - second).max())
     limit = TOLERANCE * max(1.0, float(second.std()))
     return Measurement(mutant, "broken" if difference > limit else "equal", difference, "")
 
 
 def measure(package: Path, shape: str, jobs: int, twin: bool) -> Iterator[Measurement]:
-    """Yield what execution says of each mutant of one shape."""
+    """Yield what execution says of each mutant of one shape, over all its configurations."""
     made = list(mutants(package, shape, twin=twin))
     with tempfile.TemporaryDirectory(prefix="aliaslint-execute-") as name:
         folder = Path(name)
         copied = write_tree(package, folder, made)
         setups = {semantics: setup(copied, semantics) for semantics in SEMANTICS}
-        wanted = [(mutant, semantics) for mutant in made for semantics in SEMANTICS]
-        tasks = [task(i, m, s, package.name, folder) for i, (m, s) in enumerate(wanted)]
+        tasks = {
+            (mutant.path, number, semantics): task(plan, semantics, package.name, folder)
+            for mutant in made
+            for number, plan in enumerate(configs.plans(Path(mutant.path).stem))
+            for semantics in SEMANTICS
+        }
+        numbered = [{**item, "id": number} for number, item in enumerate(tasks.values())]
         with Pool(setups, jobs, child_environment(False), folder, inline=not forks()) as pool:
-            problems = {answer.task["id"]: answer.problem for answer in pool.run(tasks)}
-        for index, mutant in enumerate(made):
-            pair = tasks[2 * index : 2 * index + 2]
-            yield compare(mutant, [(item, problems[item["id"]]) for item in pair])
+            problems = {answer.task["id"]: answer.problem for answer in pool.run(numbered)}
+        done: dict[tuple[str, int], list[Done]] = {}
+        for (path, number, _), item in zip(tasks, numbered, strict=True):
+            done.setdefault((path, number), []).append((item, problems[item["id"]]))
+        for mutant in made:
+            yield compare(mutant, [pair for (path, _), pair in done.items() if path == mutant.path])
 
 
 def forks() -> bool:
