@@ -1,0 +1,134 @@
+"""The measuring tools measure what they say: labels, sites, mutants."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from benchmarks.accuracy import capture_sites, mutate, packages, score
+from benchmarks.accuracy.layers import LAYER_SHAPES, layer_mutants
+from benchmarks.accuracy.rewrites import rewritten
+from benchmarks.accuracy.shapes import SHAPES
+
+ATTENTION = """\
+import mlx.core as mx
+
+class Attention:
+    def __call__(self, x, mask=None, cache=None):
+        q, k, v = self.q(x), self.k(x), self.v(x)
+        if cache is not None:
+            q = self.rope(q, offset=cache.offset)
+            k = self.rope(k, offset=cache.offset)
+            k, v = cache.update_and_fetch(k, v)
+        return self.o(attend(q, k, v))
+
+class Block:
+    def __init__(self):
+        self.attn = Attention()
+
+    def __call__(self, x, mask=None, cache=None):
+        r = self.attn(x, mask, cache)
+        return x + r
+
+class Model:
+    def __call__(self, x, cache=None):
+        cache = cache or [None] * len(self.layers)
+        for layer, c in zip(self.layers, cache):
+            x = layer(x, None, c)
+        return x
+"""
+CAPTURED = """\
+import mlx.core as mx
+
+class Attention:
+    def __call__(self, q, k, v, cache):
+        position = cache.offset
+        k = self.rope(k, offset=position)
+        q = self.rope(q, offset=position)
+        k, v = cache.update_and_fetch(k, v)
+        return attend(q, k, v)
+"""
+by_name = {shape.name: shape for shape in SHAPES}
+
+
+def lines_of(text: str, part: str) -> list[int]:
+    return [number for number, line in enumerate(text.splitlines(), 1) if part in line]
+
+
+def test_the_plain_mutant_rotates_the_queries_after_the_update() -> None:
+    mutant = mutate.apply(by_name["plain"], ATTENTION, "models/a.py")
+    assert mutant is not None
+    body = [line.strip() for line in mutant.text.splitlines()]
+    start = body.index("mutant_capture = cache.offset")
+    assert body[start : start + 4] == [
+        "mutant_capture = cache.offset",
+        "k = self.rope(k, offset=cache.offset)",
+        "k, v = cache.update_and_fetch(k, v)",
+        "q = self.rope(q, offset=mutant_capture)",
+    ]
+    assert mutant.lines == (start + 1,)
+
+
+@pytest.mark.parametrize("shape", [shape.name for shape in SHAPES])
+def test_a_mutant_and_its_twin_differ_only_by_the_copy(shape: str) -> None:
+    mutant = mutate.apply(by_name[shape], ATTENTION, "models/a.py")
+    twin = mutate.apply(by_name[shape], ATTENTION, "models/a.py", twin=True)
+    assert mutant is not None
+    assert twin is not None
+    pairs = zip(mutant.text.splitlines(), twin.text.splitlines(), strict=True)
+    changed = [(one, other) for one, other in pairs if one != other]
+    assert len(changed) == 1
+    assert "mx.array(" in changed[0][1]
+    assert "mx.array(" not in changed[0][0]
+
+
+@pytest.mark.parametrize("shape", list(LAYER_SHAPES))
+def test_a_mutant_over_layers_marks_its_capture(shape: str) -> None:
+    [(name, text)] = layer_mutants(ATTENTION, shape, twin=False)
+    assert name == shape
+    assert mutate.capture_lines(text)[0] in lines_of(text, "mutant_capture =")
+    assert "mutant_offset=mutant_offset" in text
+
+
+def test_a_moved_rotation_stands_behind_the_update() -> None:
+    [(_, text)] = rewritten(CAPTURED, "moved-rotation", twin=False)
+    [update] = lines_of(text, "update_and_fetch")
+    assert lines_of(text, "q = self.rope(q") == [update + 1]
+
+
+def test_a_file_without_the_usual_lines_has_no_mutant() -> None:
+    assert mutate.apply(by_name["plain"], "x = 1\n", "models/a.py") is None
+    assert list(layer_mutants("x = 1\n", "down", twin=False)) == []
+
+
+def test_the_labelled_sites_hold_two_stale_captures() -> None:
+    sites = capture_sites.read_sites()
+    stale = [(site.file, site.line) for site in sites if site.stale]
+    assert stale == [("bailing_moe_linear.py", 500), ("gemma3n.py", 138)]
+
+
+def test_a_score_names_what_is_missed_wrong_and_unlabelled() -> None:
+    sites = [
+        capture_sites.Site("a.py", 1, "f", "c.offset", True, ""),
+        capture_sites.Site("a.py", 2, "f", "c.offset", True, ""),
+        capture_sites.Site("a.py", 3, "f", "c.offset", False, ""),
+    ]
+    result = capture_sites.score(sites, {("a.py", 2), ("a.py", 3), ("b.py", 9)})
+    assert [site.line for site in result.missed] == [1]
+    assert [site.line for site in result.wrong] == [3]
+    assert result.unlabelled == ("models/b.py:9",)
+
+
+def test_every_label_belongs_to_a_listed_package_and_names_its_place_once() -> None:
+    for package in packages.read_packages():
+        places = [label.place for label in score.read_labels(package)]
+        assert len(places) == len(set(places))
+        assert all(path.startswith(f"{package.import_name}/") for path, _, _ in places)
+
+
+def test_mutants_are_programs() -> None:
+    for shape in SHAPES:
+        mutant = mutate.apply(shape, ATTENTION, "models/a.py")
+        assert mutant is not None
+        ast.parse(mutant.text)
