@@ -55,13 +55,16 @@ def _rewrite(
 
     from aliaslint.codemods.every import EveryCommand
 
+    old_mac = "\r" in source.text and "\n" not in source.text  # libcst mixes its line ends up.
+    text = source.text.replace("\r", "\n") if old_mac else source.text
     try:
-        module = cst.parse_module(source.text)
+        module = cst.parse_module(text)
     except cst.ParserSyntaxError as error:
         message = f"cannot be rewritten: libcst does not parse it: {error.message}"
         return FileError(source.path, error.editor_line, error.editor_column, message)
-    if module.code != source.text:
+    if module.code != text:
         message = "cannot be rewritten: libcst does not give back the text that it parsed"
         return FileError(source.path, None, None, message)
     command = EveryCommand(CodemodContext(), repairs, line_length=line_length)
-    return command.rewrite(module).code, command.refused
+    edited = command.rewrite(module).code
+    return edited.replace("\n", "\r") if old_mac else edited, command.refused
