@@ -101,6 +101,19 @@ def prepare(request: Request) -> Run:
 
 def examine(run: Run, request: Request) -> Result:
     """Return all findings of a run, unselected and unsuppressed: program and project rules."""
+    if not request.cache:
+        return _examine(run)
+    from aliaslint import cache
+
+    key = cache.key(run.files, run.options, run.roots, run.config, run.targets)
+    result = cache.load(key)
+    if result is None:
+        result = _examine(run)
+        cache.store(key, result)
+    return result
+
+
+def _examine(run: Run) -> Result:
     from aliaslint.analysis import analyse
 
     result = analyse(run.files, run.options)

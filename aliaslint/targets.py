@@ -64,13 +64,10 @@ def installed_package(name: str, python: Path | None) -> Path:
 
 
 def _sites(python: Path | None) -> list[Path]:
-    from aliaslint.program.environments import EnvironmentMissing, site_folders
+    from aliaslint.program.environments import site_folders
 
     if python:
-        try:
-            return site_folders(python)
-        except EnvironmentMissing as error:
-            raise UserError(str(error)) from None
+        return site_folders(python)
     own = [Path(entry) for entry in sys.path if entry and Path(entry).name in _SITES]
     active = os.environ.get("VIRTUAL_ENV")
     return [*(site_folders(Path(active)) if active and Path(active).is_dir() else ()), *own]
@@ -84,19 +81,15 @@ def dependencies(
     Raises UserError if the interpreter that was named does not exist.
     """
     from aliaslint.program.dependencies import imported_packages, locate
-    from aliaslint.program.environments import EnvironmentMissing
 
     configured: Mapping[str, str] = {"mlx_lm": config.mlx_lm} if config.mlx_lm else {}
     imported = imported_packages(source.data for source in files) - sys.stdlib_module_names
-    try:
-        return locate(
-            targets,
-            python=python or config.python,
-            configured=configured,
-            imported=imported,
-        )
-    except EnvironmentMissing as error:
-        raise UserError(str(error)) from None
+    return locate(
+        targets,
+        python=python or config.python,
+        configured=configured,
+        imported=imported,
+    )
 
 
 def matters(dependency: Dependency, files: Iterable[SourceFile], protocol: Iterable[str]) -> bool:

@@ -5,6 +5,7 @@ Exit status: 0 nothing to report, 1 findings, 2 wrong use, bad input or an inter
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -99,6 +100,7 @@ def cli(context: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
+    gc.set_threshold(50_000, 20, 20)  # A run makes many objects and few cycles.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
