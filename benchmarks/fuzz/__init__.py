@@ -9,5 +9,6 @@ as a minimal program. The parts:
 - `oracle`: runs both writings on the same coins and says which lines read a changed value;
 - `observer`: the second oracle, which watches bindings inside one run;
 - `compare`: holds the findings against that;
+- `repair`: runs what `fix` makes of a program;
 - `shrink`: makes a disagreeing program smaller.
 """

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from benchmarks.fuzz.compare import JUDGED, Verdict, judge
 from benchmarks.fuzz.generator import RandomChoices, generate
@@ -46,34 +47,48 @@ def kinds(verdict: Verdict) -> Counter[str]:
     found = Counter(f"unobserved {f.code}" for f in verdict.unobserved)
     found.update(f"stray read {code}" for code, _ in verdict.stray)
     found.update({"missed": len(verdict.missed), "told by AL102 only": len(verdict.told)})
+    if verdict.repair:
+        found[f"fix: {verdict.repair}"] = 1
     if verdict.error:
         found[f"error {verdict.error[:60]}"] = 1
     return +found
 
 
-def judge_seed(seed: str) -> tuple[str, Verdict]:
-    return seed, judge(generate(RandomChoices(seed)))
+def judge_fully(program: Program, fix: bool) -> Verdict:
+    """Judge the findings of a program and, if `fix`, what the fixes make of it."""
+    verdict = judge(program)
+    if fix and not verdict.error:
+        from benchmarks.fuzz import repair
+
+        verdict.repair = repair.check(program)
+    return verdict
 
 
-def verdicts(seeds: list[str], jobs: int) -> Iterator[tuple[str, Verdict]]:
+def judge_seed(seed: str, fix: bool) -> tuple[str, Verdict]:
+    return seed, judge_fully(generate(RandomChoices(seed)), fix)
+
+
+def verdicts(seeds: list[str], jobs: int, fix: bool) -> Iterator[tuple[str, Verdict]]:
+    one = partial(judge_seed, fix=fix)
     if jobs <= 1:
-        yield from map(judge_seed, seeds)
+        yield from map(one, seeds)
         return
     with multiprocessing.Pool(jobs) as pool:
-        yield from pool.imap_unordered(judge_seed, seeds, CHUNK)
+        yield from pool.imap_unordered(one, seeds, CHUNK)
 
 
 def smallest(seed: str, kind: str) -> tuple[Program, Verdict]:
     """Return the program of `seed`, shrunk as far as it still shows `kind`."""
+    fix = kind.startswith("fix")
 
     def keeps(program: Program) -> bool:
         try:
-            return kind in kinds(judge(program))
+            return kind in kinds(judge_fully(program, fix))
         except Exception:
             return False
 
     program = shrink(generate(RandomChoices(seed)), keeps)
-    return program, judge(program)
+    return program, judge_fully(program, fix)
 
 
 def numbered(program: Program) -> str:
@@ -112,13 +127,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", default="0", help="the seed of the whole run")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--show", type=int, default=1, help="minimal programs to print a kind")
+    parser.add_argument("--fix", action="store_true", help="also fix and run the result")
     parser.add_argument("--only", help="show this seed alone (a seed printed by an earlier run)")
     options = parser.parse_args(arguments)
     seeds = [f"{options.seed}:{n}" for n in range(options.count)]
     if options.only:
         seeds = [options.only]
     totals, start = Totals(), time.monotonic()
-    for seed, verdict in verdicts(seeds, options.jobs):
+    for seed, verdict in verdicts(seeds, options.jobs, options.fix):
         totals.add(seed, verdict)
     print(summary(totals, time.monotonic() - start))
     for kind, found in totals.seeds.items():

@@ -38,6 +38,7 @@ class Verdict:
     codes: Counter[str] = field(default_factory=Counter)
     reads: int = 0
     error: str = ""
+    repair: str = ""
 
     @property
     def judged(self) -> int:

@@ -103,17 +103,16 @@ class Generator:
 
     # Names
 
-    def bind(self, scope: Scope, kind: Kind, lent: bool = False, scalar: bool = False) -> str:
+    def bind(self, scope: Scope, kind: Kind, lent: bool = False) -> str:
         """Return a name to assign a value of `kind` to: mostly a new one, else one in scope."""
-        old = [v for v in scope.of(kind) if not v.name.startswith(("p", "self."))]
+        old = [v for v in scope.of(kind) if v.name[0] not in "ps"]
         if old and self.chance(25):
             variable = self.pick(old)
             variable.lent |= lent
-            variable.scalar |= scalar
             return variable.name
         stem = {"array": "a", "number": "n", "cache": "c"}.get(kind, kind)
         name = self.fresh(stem)
-        scope.names.append(Variable(name, kind, lent, scalar))
+        scope.names.append(Variable(name, kind, lent))
         return name
 
     def cache(self, scope: Scope, arrays_only: bool = True) -> str | None:
@@ -315,6 +314,10 @@ class Generator:
         live = self.live(scope)
         if live is None:
             return None
+        cache = self.cache(scope) if self.chance(10) else None
+        if cache is not None:  # The handle is taken, then updated, then read.
+            forms = "use({}, {}.advance({}))", "use({} + {}.update_and_fetch({}))"
+            return [Line(self.pick(forms).format(live[0], cache, self.number()))]
         forms = ("use({})",) * 4 + ("use({} + 1)", "use(-{})", "use({}[0])", "use(1 - {})")
         return [Line(self.pick(forms).format(live[0]))]
 
@@ -462,7 +465,8 @@ class Generator:
         if self.scalar_class and self.chance(40):
             one, two = self.number(), self.number()
             made = f"Plain({one}) if coin() else {self.pick(self.classes)}({two})"
-            name = self.bind(scope, "cache", scalar=True)
+            name = self.fresh("s")  # No other cache may turn into one that counts in ints.
+            scope.names.append(Variable(name, "cache", scalar=True))
             return [Line(f"{name} = {made}")]
         made = f"{self.pick(self.classes)}({self.operand(scope)})"
         return [Line(f"{self.bind(scope, 'cache')} = {made}")]

@@ -155,6 +155,11 @@ class Rebinding(ast.NodeTransformer):
         node.args = [self.wrap(argument) for argument in node.args]
         return node
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.BinOp:
+        self.generic_visit(node)
+        node.left = self.wrap(node.left)
+        return node
+
     def visit_arguments(self, node: ast.arguments) -> ast.arguments:
         self.generic_visit(node)
         node.defaults = [self.wrap(default) for default in node.defaults]
