@@ -4,7 +4,8 @@
 as a minimal program. The parts:
 
 - `tree`: a program as a tree of lines, each written twice: as it is, and with value semantics;
-- `generator`: makes such trees from a source of choices (`random` or hypothesis);
+- `generator`, with `statements` and `expressions`: makes such trees from a source of choices
+  (`random` or hypothesis);
 - `arrays`: a small array in pure Python that behaves as `mx.array` does, and records its reads;
 - `oracle`: runs both writings on the same coins and says which lines read a changed value;
 - `observer`: the second oracle, which watches bindings inside one run;
