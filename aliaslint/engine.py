@@ -27,9 +27,10 @@ from aliaslint.targets import (
     common_folder,
     dependencies,
     installed_package,
-    matters,
     project_roots,
+    resting_on,
 )
+from aliaslint.unused import Unused
 
 if TYPE_CHECKING:
     from aliaslint.program.dependencies import Dependency
@@ -139,49 +140,35 @@ def judge(run: Run, result: Result, baseline: Path | None = None) -> Report:
     )
     findings = sorted(result.findings, key=Finding.sort_key)
     by_path = {path: list(group) for path, group in groupby(findings, lambda f: f.path)}
+    unused = Unused(run, result)
     for path in sorted({*sources, *by_path}):
-        shown, hidden = _judge_file(run, sources.get(path), path, by_path.get(path, []))
-        report.findings += shown
-        report.hidden += hidden
+        codes = run.codes - _ignored_codes(run.config, path)
+        found = by_path.get(path, [])
+        shown, hidden = _split(path, sources.get(path), found, codes, unused)
+        report.findings += [finding for finding in shown if finding.code in codes]
+        report.hidden += [finding for finding in hidden if finding.code in codes]
+    report.findings.sort(key=Finding.sort_key)
+    report.hidden.sort(key=Finding.sort_key)
     if baseline is not None:
         _apply_baseline(report, baseline)
     _summarise(report, run)
     return report
 
 
-def _judge_file(
-    run: Run, source: SourceFile | None, path: Path, findings: Sequence[Finding]
-) -> tuple[list[Finding], list[Finding]]:
+def _split(
+    path: Path,
+    source: SourceFile | None,
+    findings: Sequence[Finding],
+    codes: frozenset[str],
+    unused: Unused,
+) -> tuple[Sequence[Finding], Sequence[Finding]]:
     """Return the findings of one file that are shown and those that comments hide."""
-    codes = run.codes - _ignored_codes(run.config, path)
     comments = suppressions.suppressions(source.data, source.text) if source else ()
     if not comments:
-        return [f for f in findings if f.code in codes], []
+        return findings, ()
     judged = suppressions.judge(comments, findings)
-    shown, hidden = list(judged.shown), list(judged.hidden)
-    if "AL901" in codes and source and _is_certain(run):
-        from aliaslint.rules import al901
-
-        unused = al901.find(path, comments, judged.used, codes)
-        again = suppressions.judge(comments, unused)
-        shown += again.shown
-        hidden += again.hidden
-    return _kept(shown, codes), _kept(hidden, codes)
-
-
-def _kept(findings: Iterable[Finding], codes: frozenset[str]) -> list[Finding]:
-    return sorted((f for f in findings if f.code in codes), key=Finding.sort_key)
-
-
-def _is_certain(run: Run) -> bool:
-    """Whether the effects of all dependencies are known, so that silence means something."""
-    return not any(d.kind == "none" for d in _resting_on(run))
-
-
-def _resting_on(run: Run) -> list[Dependency]:
-    """Return the dependencies that the files of the run may rest on."""
-    protocol = run.options.cache_protocol
-    return [d for d in run.dependencies if matters(d, run.files, protocol)]
+    idle = suppressions.judge(comments, unused.find(path, comments, judged.used, codes))
+    return [*judged.shown, *idle.shown], [*judged.hidden, *idle.hidden]
 
 
 def _apply_baseline(report: Report, path: Path) -> None:
@@ -197,7 +184,8 @@ def _summarise(report: Report, run: Run) -> None:
     summary = report.summary
     summary.setdefault("files", len(run.files))
     summary.setdefault("unresolved", 0)
-    summary["dependencies"] = [_dependency_object(d) for d in _resting_on(run)]
+    on = resting_on(run.dependencies, run.files, run.options.cache_protocol)
+    summary["dependencies"] = [_dependency_object(d) for d in on]
     summary["findings"] = len(report.findings)
     summary["errors"] = len(report.errors)
     summary["safe_fixes"] = sum(f.fixable == "safe" for f in report.findings)

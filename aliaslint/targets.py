@@ -92,7 +92,9 @@ def dependencies(
     )
 
 
-def matters(dependency: Dependency, files: Iterable[SourceFile], protocol: Iterable[str]) -> bool:
-    """Whether the files may rest on a dependency: they name it, or call the cache protocol."""
-    words = [word.encode() for word in (dependency.name, *protocol)]
-    return any(word in source.data for source in files for word in words)
+def resting_on(
+    dependencies: Iterable[Dependency], files: Sequence[SourceFile], protocol: Iterable[str]
+) -> list[Dependency]:
+    """Return the dependencies that files may rest on: they name it, or call the cache protocol."""
+    calls = any(word.encode() in source.data for word in protocol for source in files)
+    return [d for d in dependencies if calls or any(d.name.encode() in s.data for s in files)]
