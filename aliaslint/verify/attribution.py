@@ -136,7 +136,8 @@ def judge_architecture(
     verdict = _worst(by_verdict, rope_ok)
     if verdict == "equivalent":
         if power is None:
-            return "no-power", "the control run could not be made"
+            reason = _reason("unsupported", by_verdict) or "the control run could not be made"
+            return ("unsupported" if "unsupported" in by_verdict else "no-power"), reason
         if power <= relative:
             return "no-power", "shifting the offset by one changes nothing"
     return verdict, _reason(verdict, by_verdict)

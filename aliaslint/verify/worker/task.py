@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import traceback
@@ -21,14 +23,21 @@ from aliaslint.verify.worker.scenarios import Logits, Session
 def run_architecture(task: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Run the task's scenarios; write their logits to `task["out"]` and return the rest."""
     package, model_type = task["package"], task["model_type"]
+    said = io.StringIO()
     try:
-        model, config = build(package, model_type, task["names"], task["config"], task["seed"])
+        with contextlib.redirect_stdout(said):
+            model, config = build(package, model_type, task["names"], task["config"], task["seed"])
         if task["dtype"] != "float32":
             model.set_dtype(getattr(mx, task["dtype"]))
         session = Session(model, CacheMaker(package, model), _vocabulary(config))
         kinds = sorted({type(cache).__name__ for cache in walk(session.maker.plain())})
     except Unsupported as reason:
         return {"status": "unsupported", "reason": str(reason)}
+    except SystemExit:
+        return {
+            "status": "unbuilt",
+            "reason": f"ends the process when imported: {_last_line(said)}",
+        }
     except Exception as error:
         return {"status": "unbuilt", "reason": describe(error, folder)}
     outcomes, arrays = _run_all(session, folder, task.get("only"))
@@ -67,6 +76,10 @@ def _run_one(
     keys = sorted(logits)
     arrays[name] = np.stack([logits[key] for key in keys])
     return {"status": "ok", "index": [list(key) for key in keys]}
+
+
+def _last_line(said: io.StringIO) -> str:
+    return next(reversed(said.getvalue().split("\n")[:-1]), "without a word")
 
 
 def describe(error: BaseException, folder: Path) -> str:
