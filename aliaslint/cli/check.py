@@ -103,7 +103,7 @@ def make_request(options: dict[str, Any]) -> Request:
         baseline=options.get("baseline"),
         force_exclude=options["force_exclude"],
         cache=not options["no_cache"],
-        jobs=options["jobs"],
+        jobs=options["jobs"] or 1,
     )
 
 

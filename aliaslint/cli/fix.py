@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -129,7 +130,7 @@ def _carry_out(run: Run, request: Request, options: dict[str, Any]) -> Outcome:
     return Outcome(report, (*errors, *fix.write(report.changes, run.files)), True, verified)
 
 
-def _verify(targets: Sequence[Path], changes: Sequence[Change], jobs: int) -> VerifyReport:
+def _verify(targets: Sequence[Path], changes: Sequence[Change], jobs: int | None) -> VerifyReport:
     """Run the rewritten tree against the one on disk. Raises UserError if that is impossible."""
     from aliaslint import verify
     from aliaslint.cli.verify import run_with_progress
@@ -145,7 +146,7 @@ def _verify(targets: Sequence[Path], changes: Sequence[Change], jobs: int) -> Ve
         target=common_folder(targets),
         rewritten={change.after.path: change.after.data for change in changes},
         edits=edits,
-        jobs=jobs,
+        jobs=jobs or os.cpu_count() or 1,
     )
     try:
         return run_with_progress(request)
