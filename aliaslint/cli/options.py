@@ -73,16 +73,13 @@ def selection_options(function: Function) -> Function:
 
 def cost_options(function: Function) -> Function:
     """Add --no-cache and --jobs."""
-    function = click.option(
-        "--jobs",
-        "-j",
-        type=click.IntRange(1),
-        metavar="N",
-        help="At most this many processes; the analysis takes one, verification more.",
-    )(function)
-    return click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")(
-        function
-    )
+    jobs = "At most this many processes; the analysis takes one, verification more."
+    for option in (
+        click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help=jobs),
+        click.option("--no-cache", is_flag=True, help="Neither read nor write the cache."),
+    ):
+        function = option(function)
+    return function
 
 
 def selection(options: dict[str, Any]) -> Selection:
