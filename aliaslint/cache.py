@@ -106,11 +106,16 @@ def _stats(root: str, shadow: set[str]) -> Iterator[str]:
 
 
 def _beside(root: Path) -> Iterator[str]:
-    """Yield name, size and time of the files directly in a folder: metadata and lock files."""
+    """Yield name, size and time of the files directly in a folder: metadata and lock files.
+
+    A folder `requirements` counts as well.
+    """
     with contextlib.suppress(OSError):
         for entry in sorted(os.scandir(root), key=lambda entry: entry.name):
             if entry.is_file():
                 yield _stat(entry)
+            elif entry.name.startswith("requirements"):
+                yield from _beside(Path(entry.path))
 
 
 def _stat(entry: os.DirEntry[str]) -> str:
