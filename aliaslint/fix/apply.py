@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -62,9 +63,29 @@ def _rewrite(
     except cst.ParserSyntaxError as error:
         message = f"cannot be rewritten: libcst does not parse it: {error.message}"
         return FileError(source.path, error.editor_line, error.editor_column, message)
-    if module.code != text:
+    command = EveryCommand(CodemodContext(), repairs, line_length=line_length)
+    edited = transplanted(text, module.code, command.rewrite(module).code)
+    if edited is None:
         message = "cannot be rewritten: libcst does not give back the text that it parsed"
         return FileError(source.path, None, None, message)
-    command = EveryCommand(CodemodContext(), repairs, line_length=line_length)
-    edited = command.rewrite(module).code
     return edited.replace("\n", "\r") if old_mac else edited, command.refused
+
+
+def transplanted(text: str, before: str, after: str) -> str | None:
+    """Return `text` with the lines in which `after` differs from `before`.
+
+    `before` is what libcst makes of `text`: the same, but for spaces that it drops in rare places
+    (`except E :`). None if such a place lies in the lines that changed.
+    """
+    if text == before:
+        return after
+    old, own = before.splitlines(keepends=True), text.splitlines(keepends=True)
+    new = after.splitlines(keepends=True)
+    if len(old) != len(own):
+        return None
+    lines: list[str] = []
+    for tag, i, j, m, n in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag != "equal" and old[i:j] != own[i:j]:
+            return None
+        lines += own[i:j] if tag == "equal" else new[m:n]
+    return "".join(lines)

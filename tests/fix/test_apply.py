@@ -94,6 +94,12 @@ def test_an_added_import_stands_below_the_cookie() -> None:
     )
 
 
+def test_spaces_that_libcst_drops_stay() -> None:
+    data = b"try:\n    self.offset += n\nexcept OSError :\n    pass\n"
+
+    assert repaired(data) == data.replace(UPDATE.encode(), REBOUND.encode())
+
+
 def test_both_kinds_of_edit_in_one_statement() -> None:
     data = b"import mlx.core as mx\n\nself.offset += n; o = cache.offset\n"
 
