@@ -25,6 +25,7 @@ class BatchCache:
     def reset_row(self, i):
         self.offset[i] = 0
 
+
 before = cache.offset
 cache.reset_row(1)
 moved = cache.offset - before  # always 0""",
