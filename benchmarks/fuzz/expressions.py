@@ -77,6 +77,7 @@ class Expressions:
         self.helpers: list[Helper] = []
         self.classes: list[str] = []
         self.scalar_class = False
+        self.protocol = "update_and_fetch" if self.chance(10) else "store"
 
     # Decisions
 

@@ -85,7 +85,7 @@ class Generator(Statements):
         if not base or self.chance(30):
             members.append(
                 block(
-                    "def update_and_fetch(self, n):",
+                    f"def {self.protocol}(self, n):",
                     [*self.method_body(""), Line("return n")],
                 )
             )
@@ -171,7 +171,7 @@ class Generator(Statements):
             [
                 block("def __init__(self, value):", [Line("self.offset = value")]),
                 block("def advance(self, n):", [Line("self.offset += n")]),
-                block("def update_and_fetch(self, n):", [Line("self.offset += n")]),
+                block(f"def {self.protocol}(self, n):", [Line("self.offset += n")]),
                 block("def trim(self, n):", [Line("self.offset -= n")]),
                 block("def mark(self, n):", [Line("self.saved = self.offset")]),
             ],

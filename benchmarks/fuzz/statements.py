@@ -117,7 +117,7 @@ class Statements(Expressions):
         cache = self.cache(scope, arrays_only=False)
         if cache is None:
             return None
-        method = self.pick(("advance", "advance", "update_and_fetch", "trim", "mark"))
+        method = self.pick(("advance", "advance", self.protocol, "trim", "mark"))
         return [Line(f"{cache}.{method}({self.number()})")]
 
     def update_attribute(self, scope: Scope) -> list[Node] | None:
@@ -171,7 +171,7 @@ class Statements(Expressions):
             return None
         cache = self.cache(scope) if self.chance(10) else None
         if cache is not None:  # The handle is taken, then updated, then read.
-            taken = "use({}, {}.advance({}))", "use({} + {}.update_and_fetch({}))"
+            taken = "use({}, {}.advance({}))", f"use({{}} + {{}}.{self.protocol}({{}}))"
             return [Line(self.pick(taken).format(live[0], cache, self.number()))]
         forms = ("use({})",) * 4 + ("use({} + 1)", "use(-{})", "use({}[0])", "use(1 - {})")
         return [Line(self.pick(forms).format(live[0]))]
