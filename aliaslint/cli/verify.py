@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +14,20 @@ from aliaslint.errors import UserError
 
 if TYPE_CHECKING:
     from aliaslint.verify import VerifyReport, VerifyRequest
+    from aliaslint.verify.inject import Fault
+    from aliaslint.verify.target import Target
 
-FORMATS = ("text", "json")
+FORMATS = ("text", "json", "junit")
 
 _EPILOG = """\b
 Examples:
   aliaslint verify forks/mlx-lm                every architecture of a checkout
   aliaslint verify --package mlx_lm -a llama   one architecture of the installed package
+  aliaslint verify mlx_lm/models/llama.py      what this file can have changed
+  aliaslint verify . --changed-since main      what differs from a revision
+  aliaslint verify . --shard 2/4 --output-format json --output-file 2.json
+  aliaslint verify --merge 1.json 2.json 3.json 4.json
+  aliaslint verify --package mlx_lm --inject   put the bug in and see it caught
 
 \b
 Exit status: 0 nothing alias-broken, 1 an architecture of the tree on disk is
@@ -27,7 +36,7 @@ alias-broken (whether fix cures it or not), 2 nothing could be verified.
 
 
 @click.command("verify", epilog=_EPILOG)
-@click.argument("target", required=False, type=click.Path(path_type=Path))
+@click.argument("target", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--package", metavar="NAME", help="Verify the installed package of this name.")
 @click.option(
     "--arch",
@@ -37,6 +46,17 @@ alias-broken (whether fix cures it or not), 2 nothing could be verified.
     metavar="TYPE",
     help="Only this model type (repeatable).",
 )
+@click.option(
+    "--config",
+    "configs",
+    multiple=True,
+    metavar="TYPE=FILE",
+    help="Use this config.json for a model type (repeatable).",
+)
+@click.option("--changed-since", metavar="REV", help="Only what differs from a git revision.")
+@click.option("--shard", metavar="K/N", help="Run the K-th of N parts.")
+@click.option("--merge", is_flag=True, help="TARGET are JSON reports of shards: make one of them.")
+@click.option("--inject", is_flag=True, help="Put the bug into a healthy tree and see it caught.")
 @click.option("--device", type=click.Choice(["cpu", "gpu"]), help="Default: MLX's own default.")
 @click.option(
     "--dtype",
@@ -56,10 +76,16 @@ def command(**options: Any) -> int:
     """Decode batched and one by one with every architecture of TARGET, and compare.
 
     TARGET is a package folder with models/cache.py, or a folder that contains one; the working
-    directory by default. The tree is run as it is, as `fix` would rewrite it, and with value
-    semantics forced, so that a difference is blamed on aliasing only where aliasing makes it.
+    directory by default. Files of it stand for the architectures that they can change. The tree
+    is run as it is, as `fix` would rewrite it, and with value semantics forced, so that a
+    difference is blamed on aliasing only where aliasing makes it.
     """
-    report = run_with_progress(make_request(options))
+    if options["merge"]:
+        report = _merged(options["target"])
+    elif options["inject"]:
+        return _self_test(make_request(options), options)
+    else:
+        report = run_with_progress(make_request(options))
     write_report(report, options["output_format"], options["output_file"])
     return report.exit_status(strict=options["strict"])
 
@@ -67,15 +93,19 @@ def command(**options: Any) -> int:
 def make_request(options: dict[str, Any]) -> VerifyRequest:
     """Return the request that the options stand for. Raises UserError."""
     from aliaslint.verify import VerifyRequest
+    from aliaslint.verify.target import find_target
 
+    path = _target(options["target"], options["package"])
     return VerifyRequest(
-        target=_target(options["target"], options["package"]),
-        architectures=options["architectures"],
+        target=path,
+        architectures=_architectures(find_target(path), options),
+        configs=dict(_config(text) for text in options["configs"]),
         device=options["device"],
         dtype=options["dtype"],
         jobs=options["jobs"] or os.cpu_count() or 1,
         timeout=options["timeout"],
         memory=options["memory"],
+        shard=_shard(options["shard"]),
     )
 
 
@@ -102,7 +132,10 @@ def write_report(report: VerifyReport, output_format: str, output_file: Path | N
     if output_file is None and output_format == "text":
         show(report)
         return
-    text = render(report, output_format)
+    _write(render(report, output_format), output_file)
+
+
+def _write(text: str, output_file: Path | None) -> None:
     if output_file is None:
         click.echo(text, nl=False)
         return
@@ -112,11 +145,87 @@ def write_report(report: VerifyReport, output_format: str, output_file: Path | N
         raise UserError(f"{output_file}: cannot be written: {error.strerror}") from None
 
 
-def _target(target: Path | None, package: str | None) -> Path:
+def _merged(paths: tuple[Path, ...]) -> VerifyReport:
+    from aliaslint.verify.merge import load_report, merge_reports
+
+    return merge_reports([load_report(path) for path in paths])
+
+
+def _self_test(request: VerifyRequest, options: dict[str, Any]) -> int:
+    from aliaslint.verify.inject import self_test
+    from aliaslint.verify.report_text import RichProgress, headline
+
+    with RichProgress() as progress:
+        faults, report = self_test(request, progress)
+    if options["output_format"] == "json":
+        items = [_fault_object(fault) for fault in faults]
+        _write(json.dumps({"self_test": items}, indent=2) + "\n", options["output_file"])
+    else:
+        lines = [headline(report), *map(_fault_line, faults)]
+        _write("\n".join(lines) + "\n", options["output_file"])
+    return 0 if all(fault.caught for fault in faults) else 1
+
+
+def _fault_object(fault: Fault) -> dict[str, Any]:
+    return {"fault": fault.what, "path": fault.path, "caught": fault.caught, "found": fault.found}
+
+
+def _fault_line(fault: Fault) -> str:
+    word = "caught" if fault.caught else "MISSED"
+    return f"{word}: {fault.what} ({fault.path}): {fault.found}"
+
+
+def _target(targets: tuple[Path, ...], package: str | None) -> Path:
     from aliaslint.verify.target import installed_package
 
-    if target is not None and package is not None:
+    if targets and package is not None:
         raise UserError("give either a folder or --package, not both")
     if package is not None:
         return installed_package(package)
-    return target or Path()
+    if len(targets) > 1 and not all(path.is_file() for path in targets):
+        raise UserError("give one folder, or files of one package")
+    return targets[0] if targets else Path()
+
+
+def _architectures(target: Target, options: dict[str, Any]) -> tuple[str, ...]:
+    """The model types that were asked for: by name, by file, by revision; empty for all."""
+    from aliaslint.verify.changes import affected, changed_since
+
+    named: tuple[str, ...] = options["architectures"]
+    changed: list[Path] | None = None
+    if options["changed_since"] is not None:
+        changed = changed_since(target, options["changed_since"])
+    elif options["target"] and all(path.is_file() for path in options["target"]):
+        changed = list(options["target"])
+    if changed is None:
+        return named
+    found = tuple(name for name in affected(target, changed) if not named or name in named)
+    if not found:
+        click.echo("No architecture is touched by the changed files.")
+        raise click.exceptions.Exit(0)
+    return found
+
+
+def _config(text: str) -> tuple[str, Any]:
+    name, sign, file = text.partition("=")
+    if not sign:
+        raise UserError(f"--config {text}: write it as model_type=config.json")
+    try:
+        value = json.loads(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise UserError(f"{file}: is no JSON") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{file}: a configuration is a JSON object")
+    return name, value
+
+
+def _shard(text: str | None) -> tuple[int, int]:
+    if text is None:
+        return 1, 1
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    which, of = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= which <= of:
+        raise UserError(f"--shard {text}: write it as K/N with K from 1 to N")
+    return which, of

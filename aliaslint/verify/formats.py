@@ -7,11 +7,12 @@ import json
 import sys
 from collections.abc import Callable
 
+from aliaslint.verify.junit import as_junit
 from aliaslint.verify.model import VerifyReport
 
 
 def render(report: VerifyReport, output_format: str) -> str:
-    """The report as "text" or "json"; raises KeyError for any other format."""
+    """The report as "text" or "json" or "junit"; raises KeyError for any other format."""
     return _FORMATS[output_format](report)
 
 
@@ -39,4 +40,8 @@ def _finite(value: object) -> object:
     return value
 
 
-_FORMATS: dict[str, Callable[[VerifyReport], str]] = {"text": as_text, "json": as_json}
+_FORMATS: dict[str, Callable[[VerifyReport], str]] = {
+    "text": as_text,
+    "json": as_json,
+    "junit": as_junit,
+}

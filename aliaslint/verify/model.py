@@ -62,6 +62,7 @@ class Edit:
 class VerifyRequest:
     """One run: the tree on disk, what the rewrite makes of it, and how to run.
 
+    `injected` gives contents that stand for files on disk (the self-test puts faults in).
     `rewritten` maps absolute paths to new contents; None means that `verify` asks the fixer.
     `architectures` names model types to run (empty: all of the target); `configs` maps a model
     type to a configuration that replaces the built-in one. `timeout` is in seconds and `memory`
@@ -69,6 +70,7 @@ class VerifyRequest:
     """
 
     target: Path
+    injected: Mapping[Path, bytes] = field(default_factory=dict)
     rewritten: Mapping[Path, bytes] | None = None
     edits: tuple[Edit, ...] = ()
     architectures: tuple[str, ...] = ()

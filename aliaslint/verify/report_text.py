@@ -103,7 +103,8 @@ def _architecture_table(results: Sequence[ArchitectureResult]) -> Any:
 
 def worst(result: ArchitectureResult, name: str) -> float | None:
     """The largest value of one difference over the scenarios of an architecture."""
-    values = [getattr(scenario, name) for scenario in result.scenarios]
+    batched = [s for s in result.scenarios if not s.name.startswith("sequential")]
+    values = [getattr(scenario, name) for scenario in batched]
     known = [value for value in values if value is not None]
     return max(known, default=None)
 
@@ -122,8 +123,17 @@ def _cache_table(results: Sequence[CacheResult]) -> Any:
     table.add_column("held handles that changed", overflow="fold", ratio=1)
     for result in results:
         verdict = Text(result.verdict, style=COLOURS[result.verdict])
-        table.add_row(Text(result.name), verdict, Text(", ".join(result.changed)))
+        table.add_row(Text(result.name), verdict, Text(by_handle(result.changed)))
     return table
+
+
+def by_handle(changed: Sequence[str]) -> str:
+    """`offset (prepare, trim); state[2] (trim)` from `offset over prepare` and the like."""
+    steps: dict[str, list[str]] = {}
+    for item in changed:
+        handle, _, step = item.partition(" over ")
+        steps.setdefault(handle, []).append(step)
+    return "; ".join(f"{handle} ({', '.join(found)})" for handle, found in steps.items())
 
 
 def _legend(report: VerifyReport) -> str:

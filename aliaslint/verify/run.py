@@ -272,16 +272,22 @@ def make_setups(request: VerifyRequest, target: Target) -> dict[str, dict[str, A
     base: dict[str, Any] = {
         "package": target.name,
         "folder": str(target.folder),
-        "replaced": {},
+        "replaced": _as_text(request.injected),
         "forces": None,
     }
-    replaced = {str(p): data.decode("latin-1") for p, data in (request.rewritten or {}).items()}
+    replaced = _as_text({**request.injected, **(request.rewritten or {})})
     forces: dict[str, list[list[Any]]] = {}
     for edit in request.edits:
         lines = [edit.first_line, edit.last_line, edit.owner]
         forces.setdefault(str(edit.path), []).append(lines)
     trees = {"disk": base, "value": base | {"forces": forces}}
-    return trees | ({"rewritten": base | {"replaced": replaced}} if replaced else {})
+    differs = bool(request.rewritten)
+    return trees | ({"rewritten": base | {"replaced": replaced}} if differs else {})
+
+
+def _as_text(contents: Mapping[Path, bytes]) -> dict[str, str]:
+    """Bytes as JSON can carry them: each byte one character."""
+    return {str(path.resolve()): data.decode("latin-1") for path, data in contents.items()}
 
 
 class _Missing(Exception):

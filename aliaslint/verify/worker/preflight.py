@@ -16,7 +16,7 @@ def run_preflight() -> dict[str, Any]:
         "device": device_name(),
         "python": platform.python_version(),
         "inplace_mutates": inplace_mutates(),
-        "rope": rope_probe(),
+        "rope": probed_rope(),
     }
 
 
@@ -35,10 +35,8 @@ def inplace_mutates() -> bool:
     return bool(first.tolist() == [2, 3])
 
 
-def rope_probe() -> dict[str, Any]:
+def probed_rope() -> dict[str, Any]:
     """The outcome of the RoPE kernel probe: {"ok": bool, "message": str}."""
-    try:
-        from aliaslint.verify import rope_probe as probe
-    except ImportError:
-        return {"ok": True, "message": "not probed"}
-    return dict(probe.summary())
+    from aliaslint.verify import rope_probe
+
+    return dict(rope_probe.summary())

@@ -3,9 +3,10 @@
 It shares nothing with the codemods, so that the two can testify against each other: the hook
 changes the abstract syntax of a module while it is being imported, the codemods change text.
 
-Forced everywhere in a *cache class* (a class that defines or inherits one of the mutators below
-in the same module): `X.a op= e` and `X.a[i] = v` where `X.a` holds an mx.array. Forced in any
-module: the statements that an edit touches, whatever they are.
+Forced everywhere in a *cache class* (a class that defines `update_and_fetch`, is called a cache
+and has one of the mutators below, or inherits from such a class): `X.a op= e` and `X.a[i] = v`
+where `X.a` holds an mx.array. Forced in any module: the statements that an edit touches, whatever
+they are.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 REBIND = "__aliaslint_rebind__"
 SNAPSHOT = "__aliaslint_snapshot__"
 DETACH = "__aliaslint_detach__"
-CACHE_METHODS = frozenset({"update_and_fetch", "advance", "filter", "extend", "finalize", "trim"})
+MUTATORS = frozenset({"advance", "filter", "extend", "finalize", "prepare", "trim"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def force_value_semantics(source: str, path: str, forces: Sequence[Force] = ()) 
 
 def _defines_mutator(node: ast.ClassDef) -> bool:
     names = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
-    return bool(names & CACHE_METHODS)
+    return "update_and_fetch" in names or ("Cache" in node.name and bool(names & MUTATORS))
 
 
 def _base_names(node: ast.ClassDef) -> set[str]:
