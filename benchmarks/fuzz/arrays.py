@@ -39,6 +39,7 @@ class Tape:
     used: list[Value] = field(default_factory=list)
     owners: list[Any] = field(default_factory=list)
     behind: set[int] = field(default_factory=set)
+    lines: set[int] = field(default_factory=set)
 
     @property
     def recording(self) -> bool:
@@ -148,6 +149,7 @@ def operand(other: Any, line: int) -> Value:
 def read(array: Array, line: int) -> Value:
     """Return the value of `array` with value semantics, noting whether its own differs."""
     value = tape.expected(array.value)
+    tape.lines.add(line)
     if value != array.value:
         tape.stale.append(Stale(line, frozenset(array.updates), frozenset(array.tainted)))
     return value
@@ -155,6 +157,7 @@ def read(array: Array, line: int) -> Value:
 
 def change(array: Array, line: int) -> None:
     """Note an update in place at `line`: a stale target, and owners that it changes."""
+    tape.lines.add(line)
     if tape.expected(array.value) != array.value:
         array.tainted.add(line)
     array.updates.add(line)

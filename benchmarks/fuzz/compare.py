@@ -91,7 +91,7 @@ def compare(
         elif all(f.code == "AL102" for f in telling):
             verdict.told.append(line)
     for finding in findings:
-        if finding.code in JUDGED:
+        if finding.code in JUDGED and _is_executed(finding, truth):
             _bear_out(finding, truth, truth.lines | observer, verdict)
     return verdict
 
@@ -103,6 +103,13 @@ def _tells(finding: Finding, read: Stale) -> bool:
     if finding.code in BY_UPDATE:
         return finding.span.line in read.updates
     return finding.code == "AL102" and bool((read.updates | {read.line}) & lines)
+
+
+def _is_executed(finding: Finding, truth: Truth) -> bool:
+    """Whether running could bear the finding out: code that never runs tells nothing."""
+    if finding.code in BY_UPDATE:
+        return finding.span.line in truth.executed
+    return any(s.span.line in truth.executed for s in finding.trace if s.role == "read")
 
 
 def _bear_out(finding: Finding, truth: Truth, seen: set[int], verdict: Verdict) -> None:

@@ -191,6 +191,11 @@ class Generator(Statements):
         for helper in self.helpers:
             if not helper.called:
                 nodes += self.call(scope, helper) or []
+        for name in self.classes:  # Methods are analysed for every class that has them.
+            made = self.fresh("c")
+            nodes.append(Line(f"{made} = {name}({self.number()})"))
+            calls = ("mark", "mark", "advance", "mark", "trim", "mark")
+            nodes += [Line(f"{made}.{method}({self.number()})") for method in calls]
         for variable in scope.of("array", "number"):
             if self.chance(50):
                 nodes.append(Line(f"use({variable.name})"))

@@ -28,11 +28,13 @@ class Truth:
     """What the runs of one program showed.
 
     `stale` maps a line that read a changed value to the reads observed there; `behind` holds the
-    lines that updated in place an array which some object held; `executed` those that ran.
+    lines that updated in place an array which some object held; `executed` all that read or
+    updated an array.
     """
 
     stale: dict[int, list[arrays.Stale]] = field(default_factory=dict)
     behind: set[int] = field(default_factory=set)
+    executed: set[int] = field(default_factory=set)
     runs: int = 0
 
     @property
@@ -191,6 +193,7 @@ def add(truth: Truth, tape: arrays.Tape) -> None:
     """Add to `truth` what one pair of runs showed."""
     truth.runs += 1
     truth.behind |= tape.behind
+    truth.executed |= tape.lines
     for read in tape.stale:
         known = truth.stale.setdefault(read.line, [])
         if read not in known:
