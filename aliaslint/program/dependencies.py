@@ -31,6 +31,7 @@ from aliaslint.program.requirements import (
     admitted,
     canonical,
     in_order,
+    metadata_files,
     read_folder,
     read_metadata,
 )
@@ -129,6 +130,19 @@ def project_folders(targets: Sequence[Path]) -> list[Path]:
     The walk up ends at a repository's root, at the home folder, and at `site-packages`.
     """
     return _folders([Path(os.path.abspath(target)) for target in targets])
+
+
+def declarations_state(targets: Sequence[Path]) -> tuple[str, ...]:
+    """Return name, size and time of every file that may declare a dependency of the targets.
+
+    What was located, and what rules say about declarations, is the same while this is.
+    """
+    found = []
+    for folder in project_folders(targets):
+        for path in metadata_files(folder):
+            about = path.stat()
+            found.append(f"{path}\0{about.st_size}\0{about.st_mtime_ns}")
+    return tuple(found)
 
 
 def imported_packages(sources: Iterable[bytes]) -> set[str]:

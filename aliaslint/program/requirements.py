@@ -61,7 +61,7 @@ def read_folder(folder: Path, name: str) -> list[Declared]:
     wanted = canonical(name)
     screen = re.compile(rb"[-_.]+".join(re.escape(p.encode()) for p in wanted.split("-")), re.I)
     found: list[Declared] = []
-    for path in _files(folder):
+    for path in metadata_files(folder):
         try:
             data = path.read_bytes()
         except OSError:
@@ -119,7 +119,8 @@ def in_order(versions: Iterable[str]) -> list[str]:
     return sorted(versions, key=Version)
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def metadata_files(folder: Path) -> Iterator[Path]:
+    """Yield the files directly in a folder that may declare a dependency, lock files included."""
     try:
         names = sorted(entry.name for entry in folder.iterdir())
     except OSError:

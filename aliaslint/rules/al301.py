@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from aliaslint.rules import Rule
+from collections.abc import Iterator
+
+from aliaslint.findings import Finding, Repair, Step
+from aliaslint.program.dependencies import project_folders
+from aliaslint.program.mlx_versions import below_rope_fix
+from aliaslint.rules import Project, Rule
+from aliaslint.rules.ropes import evidence
+from aliaslint.rules.ropes.flow import Flow, Reach
+from aliaslint.rules.ropes.pairs import pair_of
 
 RULE = Rule(
     code="AL301",
@@ -37,3 +45,39 @@ pass the offset as an array of shape `(B,)`.""",
 Calls at native rank and drops the pair of reshapes, where both are visible and inverse. Unsafe:
 a wrapper around the call may depend on the rank.""",
 )
+
+
+_UNSAFE = "a caller may depend on the folded shape, and MLX below 0.32.0 needs more for a batch"
+
+
+def find_project(project: Project) -> Iterator[Finding]:
+    """Find folded arrays that reach RoPE, where a declared floor admits MLX without the fix."""
+    files = evidence.that_may_fold(project.files)
+    if not files or not below_rope_fix(project_folders(project.targets)):
+        return
+    flow = Flow(project.files)
+    seen = set()
+    for reach in flow.reaches([source.path for source in files]):
+        if is_wrong(reach) and (key := (reach.path, id(reach.node))) not in seen:
+            seen.add(key)
+            yield _finding(flow, reach)
+
+
+def is_wrong(reach: Reach) -> bool:
+    """Whether a call is wrong on Metal for one token: an offset of zero turns nothing."""
+    folded = reach.value.fold is not None
+    return folded and reach.offset in ("scalar", "unknown", "one") and reach.may_be_one_token()
+
+
+def _finding(flow: Flow, reach: Reach) -> Finding:
+    fold = reach.value.fold
+    assert fold is not None
+    span = flow.span(reach.path, reach.node)
+    inside = "" if reach.direct else ", inside what is called,"
+    steps = (
+        Step("call", fold.path, fold.span, f"`{fold.text}` folds batch or heads into dimension 0"),
+        Step("read", reach.path, span, f"`{reach.name}`{inside} rotates by a scalar offset"),
+    )
+    pair = pair_of(flow, reach)
+    repair = Repair("native-rank", span, "unsafe", _UNSAFE) if pair and reach.direct else None
+    return RULE.finding(reach.path, span, trace=steps, repair=repair, call=reach.name)

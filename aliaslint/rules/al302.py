@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from aliaslint.rules import Rule
+from collections.abc import Iterator
+
+from aliaslint.findings import Finding
+from aliaslint.program.dependencies import project_folders
+from aliaslint.program.mlx_versions import below_rope_fix
+from aliaslint.rules import Project, Rule
+from aliaslint.rules.ropes import evidence
+from aliaslint.rules.ropes.flow import Flow
+from aliaslint.source.files import SourceFile
 
 RULE = Rule(
     code="AL302",
@@ -25,3 +33,23 @@ than one sequence is decoded.""",
     instead='dependencies = ["mlx>=0.32"]',
     language="toml",
 )
+
+
+def find_project(project: Project) -> Iterator[Finding]:
+    """Find declarations that admit MLX without the fix, in a project that it concerns."""
+    if not project.roots or not evidence.decodes_batches(project.files):
+        return
+    declared = below_rope_fix(project_folders(project.targets))
+    declared = [d for d in declared if d.path.name != "METADATA"]
+    if declared and rotates_by_a_scalar(project.files):
+        for item in declared:
+            yield RULE.finding(item.path, evidence.place_of(item), requirement=item.text)
+
+
+def rotates_by_a_scalar(files: tuple[SourceFile, ...]) -> bool:
+    """Whether some RoPE call may get one offset for the whole batch, and for one token."""
+    for source in evidence.with_rope(files):
+        for reach in Flow([source]).reaches([source.path]):
+            if reach.offset in ("scalar", "unknown", "one") and reach.may_be_one_token():
+                return True
+    return False

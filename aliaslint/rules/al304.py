@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from aliaslint.rules import Rule
+from collections.abc import Iterator
+
+from aliaslint.findings import Finding, Step
+from aliaslint.rules import Project, Rule
+from aliaslint.rules.ropes import evidence
+from aliaslint.rules.ropes.flow import Flow, Reach
 
 RULE = Rule(
     code="AL304",
@@ -23,3 +28,22 @@ by something else. A 0-d array, an int, and an array of shape `(B,)` are right e
     example="queries = self.rope(queries, offset=mx.array([cache.offset]))",
     instead="queries = self.rope(queries, offset=mx.array(cache.offset))",
 )
+
+
+def find_project(project: Project) -> Iterator[Finding]:
+    """Find RoPE calls whose offset has shape (1,) and whose batch may be larger."""
+    files = evidence.with_one_element_offset(project.files)
+    flow = Flow(project.files)
+    seen = set()
+    for reach in flow.reaches([source.path for source in files]):
+        if is_wrong(reach) and (key := (reach.path, id(reach.node))) not in seen:
+            seen.add(key)
+            span = flow.span(reach.path, reach.node)
+            step = Step("read", reach.path, span, f"`{reach.name}` rotates a batch by one offset")
+            yield RULE.finding(reach.path, span, trace=(step,), call=reach.name)
+
+
+def is_wrong(reach: Reach) -> bool:
+    """Whether a call is wrong on CUDA: a batch of one row gets the one element that is there."""
+    single = reach.value.dims is not None and reach.value.dims[0] == "1"
+    return reach.offset == "one" and not single
