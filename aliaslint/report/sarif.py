@@ -8,6 +8,7 @@ result that disappears would be taken for fixed, and reopened later.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -122,4 +123,4 @@ def _artifact(path: Path) -> dict[str, str]:
     name = relative(path)
     if name == str(path):  # Not below the working directory.
         return {"uri": path.as_uri()}
-    return {"uri": quote(name), "uriBaseId": _ROOT}
+    return {"uri": quote(os.fsencode(name)), "uriBaseId": _ROOT}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner
 
@@ -17,6 +19,12 @@ from aliaslint.source.files import SourceFile, split_lines
 Analyse = Callable[[Sequence[SourceFile], AnalysisOptions], Result]
 
 
+# Before click 8.2 the two streams were mixed by default.
+APART: dict[str, Any] = (
+    {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+)
+
+
 @dataclass(frozen=True)
 class Ran:
     """What a command left behind."""
@@ -27,7 +35,7 @@ class Ran:
 
 
 def run(*arguments: object, stdin: bytes = b"") -> Ran:
-    result = CliRunner().invoke(
+    result = CliRunner(**APART).invoke(
         cli, [str(argument) for argument in arguments], input=stdin, prog_name="aliaslint"
     )
     if result.exception and not isinstance(result.exception, SystemExit):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -443,6 +444,16 @@ def test_junit_replaces_what_xml_cannot_hold(report: Report) -> None:
     root = ElementTree.fromstring(render(report, "junit", Style()))
     messages = [failure.get("message") for failure in root.iter("failure")]
     assert messages == ["bad \N{REPLACEMENT CHARACTER} <tag>"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_takes_a_path_that_is_not_unicode(
+    place: Path, report: Report, name: str
+) -> None:
+    path = place / os.fsdecode(b"\xff.py")
+    report.findings = [Finding("AL202", "aliased-operand", "m", "error", path, START)]
+    text = render(report, name, Style())
+    assert text.encode("utf-8", "backslashreplace")
 
 
 @pytest.mark.parametrize("name", FORMATS)
