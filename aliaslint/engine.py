@@ -105,8 +105,10 @@ def examine(run: Run, request: Request) -> Result:
     if not request.cache:
         return _examine(run)
     from aliaslint import cache
+    from aliaslint.program.dependencies import declarations_state
 
-    key = cache.key(run.files, run.options, run.roots, run.config, run.targets)
+    declared = declarations_state(run.targets)
+    key = cache.key(run.files, run.options, run.roots, run.config, run.targets, declared)
     result = cache.load(key)
     if result is None:
         result = _examine(run)
