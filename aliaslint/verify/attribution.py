@@ -119,7 +119,7 @@ def _within(difference: float | None, tolerance: float) -> bool:
 
 
 def judge_architecture(
-    scenarios: Sequence[ScenarioResult], power: float | None, relative: float, rope_ok: bool
+    scenarios: Sequence[ScenarioResult], power: float | None, relative: float
 ) -> tuple[Verdict, str]:
     """The verdict over one architecture and the reason for it.
 
@@ -133,7 +133,7 @@ def judge_architecture(
     for scenario in scenarios:
         if not (scenario.name == ALONE and scenario.verdict == "equivalent"):
             by_verdict.setdefault(scenario.verdict, []).append(scenario)
-    verdict = _worst(by_verdict, rope_ok)
+    verdict = _worst(by_verdict)
     if verdict == "equivalent":
         if power is None:
             reason = _reason("unsupported", by_verdict) or "the control run could not be made"
@@ -143,19 +143,17 @@ def judge_architecture(
     return verdict, _reason(verdict, by_verdict)
 
 
-def _worst(by_verdict: dict[Verdict, list[ScenarioResult]], rope_ok: bool) -> Verdict:
+def _worst(by_verdict: dict[Verdict, list[ScenarioResult]]) -> Verdict:
     order: tuple[Verdict, ...] = ("broken", "fixed", "other-divergence", "equivalent", "error")
     found: tuple[Verdict, ...] = tuple(verdict for verdict in order if verdict in by_verdict)
-    worst: Verdict = found[0] if found else "unsupported"
-    return "kernel" if worst == "other-divergence" and not rope_ok else worst
+    return found[0] if found else "unsupported"
 
 
 def _reason(verdict: Verdict, by_verdict: dict[Verdict, list[ScenarioResult]]) -> str:
     """What decided, and, after it, what else differs or did not run."""
-    key: Verdict = "other-divergence" if verdict == "kernel" else verdict
-    parts = [_grouped(by_verdict.get(key, []))] if key != "equivalent" else []
+    parts = [_grouped(by_verdict.get(verdict, []))] if verdict != "equivalent" else []
     for other in ("broken", "fixed", "other-divergence", "error", "unsupported"):
-        if other != key and other in by_verdict:
+        if other != verdict and other in by_verdict:
             parts.append(f"{other}: {_grouped(by_verdict[other])}")
     return " | ".join(part for part in parts if part)
 
@@ -173,9 +171,19 @@ def _grouped(scenarios: Sequence[ScenarioResult]) -> str:
 
 
 def with_verdict(
-    result: ArchitectureResult, measurements: Sequence[Measurement], relative: float, rope_ok: bool
+    result: ArchitectureResult, measurements: Sequence[Measurement], relative: float
 ) -> ArchitectureResult:
     """`result` judged: its scenarios, verdict and reason from the measurements."""
     scenarios = tuple(judge_scenario(m, relative) for m in measurements)
-    verdict, reason = judge_architecture(scenarios, result.power, relative, rope_ok)
+    verdict, reason = judge_architecture(scenarios, result.power, relative)
     return replace(result, scenarios=scenarios, verdict=verdict, reason=reason)
+
+
+def blamed_on_kernel(
+    result: ArchitectureResult, plain: ArchitectureResult, message: str
+) -> ArchitectureResult:
+    """`result`, as `kernel` if it no longer diverges with RoPE in plain arithmetic (`plain`)."""
+    if result.verdict != "other-divergence" or plain.verdict not in ("equivalent", "no-power"):
+        return result
+    reason = f"agrees with RoPE in plain arithmetic; the kernel: {message} | {result.reason}"
+    return replace(result, verdict="kernel", reason=reason)

@@ -66,11 +66,11 @@ class VerifyRequest:
     `rewritten` maps absolute paths to new contents; None means that `verify` asks the fixer.
     `architectures` names model types to run (empty: all of the target); `configs` maps a model
     type to a configuration that replaces the built-in one. `timeout` is in seconds and `memory`
-    in GiB, each for one architecture. `shard` is (K, N), counted from 1.
+    in GiB, each for one architecture. `shard` is (K, N), counted from 1. `rope_kernel` names a
+    function of `rope_kernels` that takes the place of MLX's own, to show what its defect does.
     """
 
     target: Path
-    injected: Mapping[Path, bytes] = field(default_factory=dict)
     rewritten: Mapping[Path, bytes] | None = None
     edits: tuple[Edit, ...] = ()
     architectures: tuple[str, ...] = ()
@@ -82,6 +82,8 @@ class VerifyRequest:
     memory: float = 6.0
     shard: tuple[int, int] = (1, 1)
     seed: int = 0
+    rope_kernel: str | None = None
+    injected: Mapping[Path, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

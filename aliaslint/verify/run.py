@@ -76,7 +76,8 @@ def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyRepor
         sweep.preflight()
         measured = sweep.measure(chosen_plans(request, target), progress)
         measured = sweep.with_noise(measured)
-        judged, relative = judge(measured, request.dtype, sweep.rope_ok)
+        judged, relative = judge(measured, request.dtype)
+        judged = sweep.with_plain_rope(judged, relative)
         judged = sweep.recheck(measured, judged, relative, progress)
         caches = sweep.contracts()
     return VerifyReport(
@@ -177,6 +178,23 @@ class Sweep:
             final[again[index]] = add_noise(measured[again[index]], state)
         return final
 
+    def with_plain_rope(
+        self, judged: Sequence[ArchitectureResult], relative: float
+    ) -> list[ArchitectureResult]:
+        """Where the RoPE probe failed: blame the kernel for what plain arithmetic cures."""
+        again = [i for i, result in enumerate(judged) if result.verdict == "other-divergence"]
+        if self.rope_ok or not again:
+            return list(judged)
+        plans = [self._plan_of(judged[i]) for i in again]
+        setups = {tree: {**setup, "rope": "rope"} for tree, setup in self.setups.items()}
+        final = list(judged)
+        for index, state in self._collected(plans, setups, compile_on=False):
+            plain = judge_one(measured_plan(state), relative)
+            first = again[index]
+            message = str(self.facts["rope"]["message"])
+            final[first] = attribution.blamed_on_kernel(judged[first], plain, message)
+        return final
+
     def recheck(
         self,
         measured: Sequence[Measured],
@@ -193,7 +211,7 @@ class Sweep:
         for index, state in self._collected(plans, self.setups, compile_on=True):
             first = again[index]
             compiled = same_noise(measured[first], measured_plan(state))
-            final[first] = combined(judged[first], judge_one(compiled, relative, self.rope_ok))
+            final[first] = combined(judged[first], judge_one(compiled, relative))
         return final
 
     def contracts(self) -> list[CacheResult]:
@@ -274,6 +292,7 @@ def make_setups(request: VerifyRequest, target: Target) -> dict[str, dict[str, A
         "folder": str(target.folder),
         "replaced": _as_text(request.injected),
         "forces": None,
+        "rope": request.rope_kernel,
     }
     replaced = _as_text({**request.injected, **(request.rewritten or {})})
     forces: dict[str, list[list[Any]]] = {}
@@ -368,20 +387,18 @@ def power(run_: TreeRun) -> float | None:
     return None if moved is None else moved / scale
 
 
-def judge(
-    measured: Sequence[Measured], dtype: str, rope_ok: bool
-) -> tuple[list[ArchitectureResult], float]:
+def judge(measured: Sequence[Measured], dtype: str) -> tuple[list[ArchitectureResult], float]:
     """Judge all against the tolerance that their own healthy population gives."""
     everything = [m for item in measured for m in item.measurements]
     population = attribution.healthy_candidates(everything)
     relative = attribution.relative_tolerance(population, dtype)
-    return [judge_one(item, relative, rope_ok) for item in measured], relative
+    return [judge_one(item, relative) for item in measured], relative
 
 
-def judge_one(item: Measured, relative: float, rope_ok: bool) -> ArchitectureResult:
+def judge_one(item: Measured, relative: float) -> ArchitectureResult:
     if not item.measurements:
         return item.result
-    return attribution.with_verdict(item.result, item.measurements, relative, rope_ok)
+    return attribution.with_verdict(item.result, item.measurements, relative)
 
 
 def combined(before: ArchitectureResult, after: ArchitectureResult) -> ArchitectureResult:
