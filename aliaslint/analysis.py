@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aliaslint.findings import Result
+from aliaslint.findings import FileError, Result
 
 if TYPE_CHECKING:
+    from aliaslint.flow.context import Analysis
     from aliaslint.source.files import SourceFile
 
 
@@ -35,4 +36,63 @@ class AnalysisOptions:
 
 def analyse(files: Sequence[SourceFile], options: AnalysisOptions) -> Result:
     """Return the findings of all rules in `files`, unselected and unsuppressed, sorted."""
-    return Result()
+    run = examine(files, options)
+    result = Result(errors=run.errors)
+    if run.analysis is not None:
+        from aliaslint.rules import modules
+        from aliaslint.rules.evidence import gather
+
+        exposed = frozenset(options.exposed_attributes)
+        evidence = gather(run.analysis, exposed, frozenset(options.shared_attributes))
+        for module in modules():
+            finder = getattr(module, "find_in_program", None)
+            if finder is not None:
+                result.findings.extend(finder(evidence))
+        result.findings.sort(key=lambda finding: finding.sort_key())
+        result.summary["unresolved"] = len(run.analysis.unresolved)
+    result.summary["files"] = len(files)
+    return result
+
+
+@dataclass(slots=True)
+class Run:
+    """An analysis that has run, and the files that could not be parsed."""
+
+    analysis: Analysis | None
+    errors: list[FileError]
+
+
+def examine(files: Sequence[SourceFile], options: AnalysisOptions) -> Run:
+    """Parse and analyse `files`; nothing in them is imported or executed."""
+    from aliaslint.flow import library_calls, statements
+    from aliaslint.flow.context import Analysis
+    from aliaslint.flow.driver import analyse_leftovers, analyse_module
+    from aliaslint.program.modules import ModuleTable
+    from aliaslint.source.parsing import parse
+
+    _ = library_calls, statements  # they register their transfer functions
+    table = ModuleTable(options.dependency_roots, skeletons(options))
+    errors: list[FileError] = []
+    for source in files:
+        tree = parse(source)
+        if isinstance(tree, FileError):
+            errors.append(tree)
+        else:
+            table.add(source.path, tree, source.text, in_target=True)
+    analysis = Analysis(table, frozenset(options.cache_protocol), lambda module: True)
+    targets = list(table.targets())
+    for module in targets:
+        analyse_module(analysis, module)
+    analyse_leftovers(analysis, {module.id for module in targets})
+    return Run(analysis, errors)
+
+
+def skeletons(options: AnalysisOptions) -> dict[str, str]:
+    """Source-free stand-ins for the caches of dependencies whose source is not at hand."""
+    from aliaslint.program.effect_tables import skeleton
+
+    texts: dict[str, str] = {}
+    for name, version in options.dependency_versions.items():
+        if name not in options.dependency_roots:
+            texts[f"{name}.models.cache"] = skeleton(name, version)
+    return texts

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from aliaslint.findings import Finding, Repair, Step
+from aliaslint.flow.values import Site
 from aliaslint.rules import Rule
+from aliaslint.rules.evidence import Evidence
+from aliaslint.rules.rebinding import rebind
 
 RULE = Rule(
     code="AL001",
@@ -54,3 +60,35 @@ store reaches no setter that writes through. Otherwise it is unsafe, with the re
 `shared-attributes` declares sharing that is meant. `/=` on an array that may be of integers
 raises in place and gives floats when rebound: it is reported and not rewritten.""",
 )
+
+
+def find_in_program(evidence: Evidence) -> Iterator[Finding]:
+    """In-place updates of exposed attributes, and of those that a trace shows to be read."""
+    for site, info in evidence.analysis.sites.items():
+        if site.via != "attr" or not evidence.in_target(site.where):
+            continue
+        exposed = site.attr in evidence.exposed and info.escaped
+        if exposed or site in evidence.proven:
+            yield finding(RULE, evidence, site)
+
+
+def finding(rule: Rule, evidence: Evidence, site: Site) -> Finding:
+    return rule.finding(
+        evidence.path(site.where),
+        evidence.span(site.where),
+        trace=outside_trace(evidence, site),
+        repair=rebind(evidence, site),
+        statement=evidence.text(site.where),
+        attribute=site.text,
+    )
+
+
+def outside_trace(evidence: Evidence, site: Site) -> tuple[Step, ...]:
+    """The trace of a capture that lies in a dependency: it is told here or nowhere."""
+    for (code, where), group in evidence.groups.items():
+        if code in {"AL101", "AL201"} and site in group.marks and not evidence.in_target(where):
+            return evidence.trace(group, evidence.capture_steps(group.victim))
+    return (evidence.step("mutation", site.where, "changes the array in place"),)
+
+
+__all__ = ["Repair"]

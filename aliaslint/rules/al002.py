@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from aliaslint.findings import Finding
 from aliaslint.rules import Rule
+from aliaslint.rules.al001 import finding
+from aliaslint.rules.evidence import Evidence
 
 RULE = Rule(
     code="AL002",
@@ -38,3 +43,12 @@ class BatchCache:
         self.left_padding = self.left_padding - n""",
     fix="As for AL001.",
 )
+
+
+def find_in_program(evidence: Evidence) -> Iterator[Finding]:
+    """In-place updates of array attributes that nothing is known to hold."""
+    for site, info in evidence.analysis.sites.items():
+        if site.via != "attr" or not info.escaped or not evidence.in_target(site.where):
+            continue
+        if site.attr not in evidence.exposed and site not in evidence.proven:
+            yield finding(RULE, evidence, site)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from aliaslint.findings import Finding, Repair
 from aliaslint.rules import Rule
+from aliaslint.rules.evidence import Evidence
 
 RULE = Rule(
     code="AL003",
@@ -41,3 +45,27 @@ it once. The fix therefore never uses `.at`.""",
 Copies the attribute before the write. Always unsafe: it costs a copy of the array, and a second
 owner that shares the array on purpose no longer sees the write.""",
 )
+
+
+def find_in_program(evidence: Evidence) -> Iterator[Finding]:
+    """Item assignments on an array attribute whose other holder is proven to read it."""
+    for site in evidence.analysis.sites:
+        if site.via != "attr-item" or site not in evidence.proven:
+            continue
+        if not evidence.in_target(site.where):
+            continue
+        group = next(g for g in evidence.groups.values() if site in g.marks)
+        yield RULE.finding(
+            evidence.path(site.where),
+            evidence.span(site.where),
+            trace=evidence.trace(group, evidence.capture_steps(group.victim)),
+            repair=Repair(
+                "copy-first",
+                evidence.span(site.where),
+                "unsafe",
+                "who holds the array on purpose no longer sees the write",
+                owner=site.text,
+            ),
+            statement=evidence.text(site.where),
+            holder=evidence.bound_name(group.where),
+        )

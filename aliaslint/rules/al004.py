@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from aliaslint.findings import Finding, Repair
+from aliaslint.flow.values import Mark
 from aliaslint.rules import Rule
+from aliaslint.rules.evidence import Evidence, Group
 
 RULE = Rule(
     code="AL004",
@@ -35,3 +40,45 @@ In a method of the owner the update is stored back (`self.offset = mine = mine +
 the owner keeps the value that it had. Elsewhere the local is rebound, which is unsafe: the owner
 no longer changes, and somebody may have counted on it.""",
 )
+
+
+def find_in_program(evidence: Evidence) -> Iterator[Finding]:
+    """Updates through a local name of an array that belongs to somebody's attribute."""
+    for (code, where), group in evidence.groups.items():
+        if code != RULE.code or not evidence.in_target(where):
+            continue
+        mark = evidence.mutations(group)[0]
+        yield RULE.finding(
+            evidence.path(where),
+            evidence.span(where),
+            trace=trace(evidence, group, mark),
+            repair=repair(evidence, mark),
+            statement=evidence.text(where),
+            owner=owner_text(group, mark),
+            alias=mark.site.text,
+        )
+
+
+def trace(evidence: Evidence, group: Group, mark: Mark) -> tuple[object, ...]:  # type: ignore[type-arg]
+    first = mark.source if mark.source and mark.source.kind == "capture" else group.victim
+    return evidence.trace(group, evidence.capture_steps(first))
+
+
+def owner_text(group: Group, mark: Mark) -> str:
+    for prov in (mark.source, group.victim):
+        if prov is not None and prov.text:
+            return prov.text
+    return "its owner"
+
+
+def repair(evidence: Evidence, mark: Mark) -> Repair:
+    """Store back in a method of the owner, rebind the local elsewhere."""
+    span = evidence.span(mark.site.where)
+    source = mark.source
+    plain = mark.site.via == "name" and source is not None and source.kind == "capture"
+    if plain and source is not None and source.text.startswith("self.") and not mark.chain:
+        return Repair("store-back", span, "safe", owner=source.text)
+    if mark.site.via.endswith("-item"):
+        reason = "the owner no longer sees the write"
+        return Repair("copy-first", span, "unsafe", reason, owner=mark.site.text)
+    return Repair("rebind", span, "unsafe", "the owner no longer sees the update")

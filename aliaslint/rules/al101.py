@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from aliaslint.findings import Finding, Repair
 from aliaslint.rules import Rule
+from aliaslint.rules.evidence import Evidence, Group
 
 RULE = Rule(
     code="AL101",
@@ -42,3 +46,28 @@ By preference the update is rebound where it happens (AL001), which cures every 
 left gets a snapshot at the capture: `mx.array(...)` where all uses take an array, a form that
 keeps an int an int otherwise. Safe where a cache with an int offset would give the same result.""",
 )
+
+
+def find_in_program(evidence: Evidence) -> Iterator[Finding]:
+    """One finding a capture in the target, with every mutation and read of it."""
+    for (code, where), group in evidence.groups.items():
+        if code != RULE.code or not evidence.in_target(where):
+            continue
+        yield RULE.finding(
+            evidence.path(where),
+            evidence.span(where),
+            trace=evidence.trace(group, evidence.capture_steps(group.victim)),
+            repair=repair(evidence, group),
+            name=evidence.bound_name(where),
+            source=group.victim.text or evidence.text(where),
+            mutation=evidence.mutation_text(group),
+        )
+
+
+def repair(evidence: Evidence, group: Group) -> Repair | None:
+    """A snapshot of the captured expression; ints stay ints where an int cache may be meant."""
+    if group.victim.kind != "capture":
+        return None
+    reason = "an int offset stays an int" if not group.victim.array else ""
+    form = "array" if group.victim.array else "keep-int"
+    return Repair("snapshot", evidence.span(group.where), "safe", reason, form)  # type: ignore[arg-type]

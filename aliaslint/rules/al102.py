@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from aliaslint.findings import Finding, Repair
+from aliaslint.flow.context import Escape
+from aliaslint.flow.values import Where
 from aliaslint.rules import Rule
+from aliaslint.rules.evidence import Evidence, capture_place
 
 RULE = Rule(
     code="AL102",
@@ -30,3 +36,51 @@ Name the dependency's version (`mlx-lm = "0.31.3"` in `[tool.aliaslint]`, or `--
 findings of this rule either disappear or become AL101.""",
     fix="A snapshot at the capture. Unsafe, since the sharing may be meant.",
 )
+
+
+def find_in_program(evidence: Evidence) -> Iterator[Finding]:
+    """Captures that outlive an update with no read proven, or that a bound hides."""
+    told = {where for (code, where) in evidence.groups if code == "AL101"}
+    seen: set[Where] = set()
+    for (code, where), group in evidence.groups.items():
+        if code == RULE.code and where not in told and where not in seen:
+            seen.add(where)
+            if evidence.in_target(where):
+                reason = f"it is held across {evidence.mutation_text(group)}, which may update it"
+                steps = evidence.trace(group, evidence.capture_steps(group.victim))
+                yield finding(evidence, where, group.victim.text, reason, steps)
+    for escape in evidence.analysis.escapes.values():
+        where = escaped_place(escape)
+        if where is None or where in told or where in seen or not evidence.in_target(where):
+            continue
+        seen.add(where)
+        site = escape.mark.site
+        text = f"`{evidence.text(site.where)}` ({evidence.place(site.where)})"
+        steps = (
+            *evidence.capture_steps(escape.victim),
+            *(evidence.step("call", c, f"calls `{evidence.text(c)}`") for c in escape.mark.chain),
+            evidence.step("mutation", site.where, "changes the array in place"),
+        )
+        yield finding(evidence, where, escape.victim.text, f"it outlives {text}", steps)
+
+
+def escaped_place(escape: Escape) -> Where | None:
+    """Only captures of an attribute are told: what a function returns of its own is not one."""
+    victim = escape.victim
+    if victim.kind != "capture" or not victim.owner:
+        return None
+    return capture_place(victim)
+
+
+def finding(
+    evidence: Evidence, where: Where, source: str, reason: str, steps: tuple[object, ...]
+) -> Finding:
+    return RULE.finding(
+        evidence.path(where),
+        evidence.span(where),
+        trace=steps,  # type: ignore[arg-type]
+        repair=Repair("snapshot", evidence.span(where), "unsafe", "no read is proven", "keep-int"),
+        name=evidence.bound_name(where),
+        source=source or evidence.text(where),
+        reason=reason,
+    )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from aliaslint.findings import Finding, Repair
 from aliaslint.rules import Rule
+from aliaslint.rules.evidence import Evidence, Group
 
 RULE = Rule(
     code="AL201",
@@ -36,3 +40,36 @@ Sharing that is meant (one `lengths` for several caches of a request) is declare
 `shared-attributes = ["lengths"]`.""",
     fix="A copy at the hand-over. Unsafe, since the sharing may be meant.",
 )
+
+
+def find_in_program(evidence: Evidence) -> Iterator[Finding]:
+    """Arrays handed to a second owner, updated through one and read through the other."""
+    for (code, where), group in evidence.groups.items():
+        if code != RULE.code or not evidence.in_target(where):
+            continue
+        mark = evidence.mutations(group)[0]
+        yield RULE.finding(
+            evidence.path(where),
+            evidence.span(where),
+            trace=evidence.trace(group, evidence.capture_steps(richer(group))),
+            repair=Repair(
+                "snapshot",
+                evidence.span(where),
+                "unsafe",
+                "the two owners no longer share the array, should that be meant",
+                "array",
+            ),
+            source=group.victim.text or evidence.text(where),
+            target=mark.site.text,
+            mutation=evidence.mutation_text(group),
+        )
+
+
+def richer(group: Group):  # type: ignore[no-untyped-def]
+    """Return the provenance that tells of the hand-over."""
+    for mark in group.marks.values():
+        source = mark.source
+        if source is not None and any(h.kind == "hand-over" for h in source.hops):
+            if not any(h.kind == "hand-over" for h in group.victim.hops):
+                return source
+    return group.victim

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from aliaslint.findings import Finding, Repair
 from aliaslint.rules import Rule
+from aliaslint.rules.evidence import Evidence, Group
 
 RULE = Rule(
     code="AL202",
@@ -34,3 +38,39 @@ They are reported only where a third name still holds the array and is read.""",
 Rebinding. Safe unless the function is meant to write into its parameter, or another holder counts
 on the update.""",
 )
+
+
+def find_in_program(evidence: Evidence) -> Iterator[Finding]:
+    """Operands updated in place while another name for them is read afterwards."""
+    for (code, where), group in evidence.groups.items():
+        if code != RULE.code or not evidence.in_target(where):
+            continue
+        yield RULE.finding(
+            evidence.path(where),
+            evidence.span(where),
+            trace=evidence.trace(group, evidence.capture_steps(group.victim)),
+            repair=repair(evidence, group),
+            statement=evidence.text(where),
+            other=other_name(evidence, group),
+        )
+
+
+def other_name(evidence: Evidence, group: Group) -> str:
+    if group.reads:
+        first = min(group.reads, key=evidence.order)
+        return evidence.text(first, 30)
+    return group.victim.text or "another name"
+
+
+def repair(evidence: Evidence, group: Group) -> Repair:
+    """Rebinding the operand is safe unless the function is there to write its parameter."""
+    mark = evidence.mutations(group)[0]
+    span = evidence.span(group.where)
+    meant = any(m.meant for m in group.marks.values())
+    safety = "unsafe" if meant else "safe"
+    reason = "the function is there to write its parameter" if meant else ""
+    if mark.site.via.endswith("-item"):
+        return Repair("copy-first", span, safety, reason, owner=mark.site.text)  # type: ignore[arg-type]
+    if mark.site.op == "Div":
+        return Repair("rebind", span, "unsafe", "an integer array becomes a float array")
+    return Repair("rebind", span, safety, reason)  # type: ignore[arg-type]

@@ -1,0 +1,804 @@
+"""Calls: what is called, how arguments bind, and how a callee's summary is applied.
+
+A callee is analysed in its own names. Objects of the caller that it can reach are renamed to
+roots, so that one summary serves every caller with the same alias pattern; its effects are
+renamed back. Bindings that only the caller has are marked by the updates that it reports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from aliaslint.flow.expressions import Stopped, evaluate
+from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, bind, describe
+from aliaslint.flow.narrowing import classes_of
+from aliaslint.flow.protocol import candidates
+from aliaslint.flow.state import State, is_object
+from aliaslint.flow.summaries import apply_call
+from aliaslint.flow.values import (
+    ANY,
+    EMPTY,
+    FRESH,
+    Hop,
+    Link,
+    Mark,
+    Pos,
+    Prov,
+    Ref,
+    Site,
+    Val,
+    join,
+    single,
+)
+from aliaslint.lower import ir
+from aliaslint.program import library
+from aliaslint.program.classes import ClassInfo, Method
+from aliaslint.program.types import (
+    ARRAY,
+    NOTHING,
+    SCALAR,
+    UNKNOWN,
+    ClassOf,
+    Ext,
+    ExtInst,
+    FuncOf,
+    GenOf,
+    Inst,
+    Map,
+    Mod,
+    PartialOf,
+    Seq,
+    Tup,
+    Type,
+    is_plain,
+)
+
+HAND_OVER_NAMES = frozenset(
+    "state copy __copy__ clone merge extract extend split snapshot from_state fork".split()
+)
+
+
+@dataclass(slots=True)
+class Args:
+    """Evaluated arguments. `loose` is what `*args` and `**kwargs` of unknown length hold."""
+
+    positional: list[Val] = field(default_factory=list)
+    keywords: dict[str, Val] = field(default_factory=dict)
+    loose: Val = field(default_factory=dict)
+    starred: bool = False
+    nodes: list[ir.Expr | None] = field(default_factory=list)
+    keyword_nodes: dict[str, ir.Expr] = field(default_factory=dict)
+
+    def all(self) -> list[tuple[Val, ir.Expr | None]]:
+        pairs = list(zip(self.positional, self.nodes, strict=False))
+        pairs += [(v, self.keyword_nodes.get(k)) for k, v in self.keywords.items()]
+        if self.loose:
+            pairs.append((self.loose, None))
+        return pairs
+
+    def after(self, *vals: Val) -> Args:
+        """Return the same arguments behind some given ones (a bound `self`)."""
+        return Args(
+            [*vals, *self.positional],
+            self.keywords,
+            self.loose,
+            self.starred,
+            [*([None] * len(vals)), *self.nodes],
+            self.keyword_nodes,
+        )
+
+
+def evaluate_args(frame: Frame, st: State, call: ir.Call) -> Args:
+    from aliaslint.flow.containers import element, known_length
+
+    args = Args()
+    for arg in call.args:
+        val = evaluate(frame, arg.value, st)
+        if arg.name == "*":
+            refs = [link.ref for link in val]
+            length = known_length(st, refs[0]) if len(refs) == 1 else None
+            if length is not None and not args.starred:
+                for k in range(length):
+                    args.positional.append(element(frame, st, refs[0], Pos("i", k)))
+                    args.nodes.append(arg.value)
+                continue
+            args.starred = True
+            for ref in refs:
+                args.loose = join(args.loose, element(frame, st, ref, ANY))
+        elif arg.name == "**":
+            for link in val:
+                for key, inner in st.heap.get(link.ref, {}).items():
+                    if isinstance(key, Pos) and isinstance(key.index, str):
+                        args.keywords[key.index] = inner
+                    elif isinstance(key, Pos):
+                        args.loose = join(args.loose, inner)
+        elif arg.name:
+            args.keywords[arg.name] = argument(frame, val, arg.value)
+            args.keyword_nodes[arg.name] = arg.value
+        else:
+            args.positional.append(argument(frame, val, arg.value))
+            args.nodes.append(arg.value)
+    return args
+
+
+def argument(frame: Frame, val: Val, node: ir.Expr) -> Val:
+    """Passing binds: a capture made in the argument is bound here."""
+    return bind(val)
+
+
+# --- the call expression
+
+
+def call(frame: Frame, expr: ir.Call, st: State) -> Val:
+    from aliaslint.flow.library_calls import container_method, library_call
+
+    match expr.fn:
+        case ir.Attr(obj=ir.Call(fn=ir.Name(name="super", scope="global")) as sup, name=name):
+            return super_call(frame, st, sup, name, expr)
+        case ir.Name(name="super", scope="global"):
+            return EMPTY
+        case ir.Attr(obj=obj, name=name):
+            base = evaluate(frame, obj, st)
+            args = evaluate_args(frame, st, expr)
+            result = EMPTY
+            for link, stale in list(base.items()):
+                result = join(result, method_call(frame, st, Link(*link), stale, name, args, expr))
+            after_call(frame, st)
+            return result
+        case _:
+            fn = evaluate(frame, expr.fn, st)
+            args = evaluate_args(frame, st, expr)
+            result = call_val(frame, st, fn, args, expr)
+            after_call(frame, st)
+            return result
+    _ = container_method, library_call
+
+
+def after_call(frame: Frame, st: State) -> None:
+    """Every call may raise, after any part of what it updates."""
+    if frame.tries:
+        top = frame.tries[-1]
+        top.state = (
+            st.copy() if top.state is None else top.state.join(st, frame.refs, frame.a.init_type)
+        )
+
+
+def call_val(frame: Frame, st: State, fn: Val, args: Args, expr: ir.Expr) -> Val:
+    result = EMPTY
+    for link in list(fn):
+        result = join(result, call_ref(frame, st, link.ref, args, expr))
+    if not fn:
+        return unresolved(frame, st, args, expr, describe(getattr(expr, "fn", None)))
+    return result
+
+
+def call_ref(frame: Frame, st: State, ref: Ref, args: Args, expr: ir.Expr) -> Val:
+    """Call whatever `ref` may be."""
+    from aliaslint.flow.library_calls import layer_call, library_call
+
+    if ref.base is not None and isinstance(ref.key, str) and ref.key.startswith("()#"):
+        return bound_call(frame, st, ref.base, ref.key[3:], args, expr)
+    if ref.payload == "isolated" or (isinstance(ref.payload, tuple) and "isolated" in ref.payload):
+        return isolated_call(frame, st, ref, args, expr)
+    result = EMPTY
+    for atom in frame.type_of(st, ref) or UNKNOWN:
+        match atom:
+            case FuncOf(key=key):
+                result = join(result, function_call(frame, st, ref, key, args, expr))
+            case ClassOf(key=key):
+                result = join(result, instantiate(frame, st, key, args, expr))
+            case Ext(dotted=dotted):
+                result = join(result, library_call(frame, st, dotted, args, expr))
+            case ExtInst(dotted=dotted):
+                result = join(result, layer_call(frame, st, ref, dotted, args, expr))
+            case Inst():
+                result = join(result, call_method_of(frame, st, ref, "__call__", args, expr))
+            case PartialOf():
+                result = join(result, partial_call(frame, st, ref, args, expr))
+            case "none":
+                pass
+            case _:
+                text = describe(getattr(expr, "fn", None))
+                result = join(result, unresolved(frame, st, args, expr, text))
+    return result
+
+
+def function_call(frame: Frame, st: State, ref: Ref, key: str, args: Args, expr: ir.Expr) -> Val:
+    function = frame.a.classes.known_function(key) or frame.a.kinds.find_function(key)
+    if function is None:
+        return unresolved(frame, st, args, expr, key)
+    up = st.peek(ref, "<up>") if ref.kind != "static" else None
+    cls = frame.a.closure_class.get(function.key)
+    return invoke(frame, st, function, cls, args, expr, closure=ref, up=up)
+
+
+def isolated_call(frame: Frame, st: State, ref: Ref, args: Args, expr: ir.Expr) -> Val:
+    """A function under `mx.compile`: it sees copies, so nothing of the caller changes."""
+    for val, node in args.all():
+        frame.read(st, val, node.at if node else expr.at)
+    return frame.fresh(expr.at, UNKNOWN if not frame.module.imports_mlx else ARRAY | UNKNOWN)
+
+
+def partial_call(frame: Frame, st: State, ref: Ref, args: Args, expr: ir.Expr) -> Val:
+    from aliaslint.flow.containers import element
+
+    fn = frame.load_location(st, ref, "fn")
+    positional: list[Val] = []
+    keywords: dict[str, Val] = {}
+    fields = st.heap.get(ref, {})
+    for k in range(len(fields)):
+        if Pos("i", k) in fields:
+            positional.append(element(frame, st, ref, Pos("i", k)))
+    for key, val in fields.items():
+        if isinstance(key, str) and key.startswith("kw:"):
+            keywords[key[3:]] = val
+    inner = args.after(*positional)
+    inner.keywords = {**keywords, **args.keywords}
+    return call_val(frame, st, fn, inner, expr)
+
+
+def unresolved(frame: Frame, st: State, args: Args, expr: ir.Expr, text: str) -> Val:
+    """Nothing is known of the callee: it reads its arguments and updates nothing."""
+    for val, node in args.all():
+        frame.read(st, val, node.at if node is not None else expr.at)
+    frame.a.unresolved.setdefault(frame.where(expr.at), text)
+    return frame.fresh(expr.at, UNKNOWN)
+
+
+# --- methods
+
+
+def method_call(
+    frame: Frame,
+    st: State,
+    link: Link,
+    stale: frozenset[object],
+    name: str,
+    args: Args,
+    expr: ir.Call,
+) -> Val:
+    from aliaslint.flow.expressions import attr_of
+    from aliaslint.flow.library_calls import array_method, container_method, nn_method
+
+    ref = link.ref
+    type_ = frame.type_of(st, ref)
+    result = EMPTY
+    for atom in type_ or UNKNOWN:
+        match atom:
+            case Inst():
+                only = frozenset({atom})
+                result = join(result, bound_call(frame, st, ref, name, args, expr, only))
+            case "array":
+                frame.read(st, {link: stale}, expr.at)  # type: ignore[dict-item]
+                result = join(result, array_method(frame, st, name, args, expr))
+            case "none" | "scalar":
+                pass
+            case Seq() | Tup() | Map() | GenOf():
+                result = join(result, container_method(frame, st, ref, name, args, expr))
+            case ExtInst(dotted=dotted):
+                result = join(result, nn_method(frame, st, ref, dotted, name, args, expr))
+            case Ext() | Mod():
+                fn = attr_of(frame, st, link, stale, name, expr.fn)
+                result = join(result, call_val(frame, st, fn, args, expr))
+            case ClassOf(key=key):
+                result = join(result, class_call(frame, st, ref, key, name, args, expr))
+            case _:
+                result = join(result, unknown_method(frame, st, link, stale, name, args, expr))
+    return result
+
+
+def unknown_method(
+    frame: Frame,
+    st: State,
+    link: Link,
+    stale: frozenset[object],
+    name: str,
+    args: Args,
+    expr: ir.Call,
+) -> Val:
+    """A method of an object of unknown class: the cache protocol resolves by name."""
+    from aliaslint.flow.library_calls import container_method
+
+    stored = st.peek(link.ref, name)
+    if stored is not None:
+        return call_val(frame, st, stored, args, expr)
+    if name in frame.a.protocol:
+        found = candidates(frame.a, frame.module, name)
+        if found:
+            return protocol_call(frame, st, link.ref, name, found, args, expr)
+        hold_across(frame, st, link.ref, expr)
+    if name in {"append", "extend", "insert", "items", "values", "keys", "get"}:
+        known = any(isinstance(k, Pos) for k in st.heap.get(link.ref, {}))
+        if known or name in {"append", "items", "values"}:
+            return container_method(frame, st, link.ref, name, args, expr)
+    if stale or name in library.ARRAY_METHODS:
+        frame.read(st, {link: stale}, expr.at)  # type: ignore[dict-item]
+    result = unresolved(frame, st, args, expr, describe(expr.fn))
+    if name in library.ARRAY_SCALARS:
+        return frame.plain()
+    return result
+
+
+def protocol_call(
+    frame: Frame,
+    st: State,
+    ref: Ref,
+    name: str,
+    found: list[tuple[str, Method]],
+    args: Args,
+    expr: ir.Call,
+) -> Val:
+    """Any of the candidate classes may stand behind the receiver: their effects are joined.
+
+    What the object holds as an instance of one class is kept apart from what it would hold as
+    an instance of another (a facet of the object for each class).
+    """
+    before = st.copy()
+    after: State | None = None
+    result = EMPTY
+    for class_key, method in found:
+        branch = before.copy()
+        branch.narrowed[ref] = frozenset({Inst(class_key)})
+        facet = frame.refs.init(ref, f"as:{class_key}", NOTHING)
+        shared = before.heap.get(ref, {})
+        branch.heap[ref] = {**branch.heap.pop(facet, {}), **shared}
+        try:
+            val = call_method(frame, branch, ref, class_key, method, args, expr)
+        except Stopped:
+            continue
+        own = branch.heap[ref]
+        branch.heap[facet] = {k: v for k, v in own.items() if k not in shared}
+        branch.heap[ref] = {k: v for k, v in own.items() if k in shared}
+        branch.narrowed.pop(ref, None)
+        if ref in before.narrowed:
+            branch.narrowed[ref] = before.narrowed[ref]
+        after = branch if after is None else after.join(branch, frame.refs, frame.a.init_type)
+        result = join(result, val)
+    if after is None:
+        raise Stopped
+    st.env, st.heap, st.owned = after.env, after.heap, after.owned
+    return result
+
+
+def hold_across(frame: Frame, st: State, ref: Ref, expr: ir.Call) -> None:
+    """An unresolved call of the protocol may update: captures held across it are told."""
+    where = frame.where(expr.at)
+    site = Site(where, "unresolved", describe(expr.fn), function=frame.fn.name)
+    for key, val in list(st.heap.get(ref, {}).items()):
+        if not isinstance(key, str) or key.startswith(("#", "()", "@")):
+            continue
+        for link in list(val):
+            if not is_plain(frame.type_of(st, link.ref)):
+                st.mark(link.ref, Mark(site), lambda b, r=ref, k=key: b == (r, k))  # type: ignore[misc]
+
+
+def bound_call(
+    frame: Frame,
+    st: State,
+    ref: Ref,
+    name: str,
+    args: Args,
+    expr: ir.Expr,
+    only: Type | None = None,
+) -> Val:
+    """`ref.name(args)` for instances (and classes) of the program."""
+    result = EMPTY
+    for atom in only or frame.type_of(st, ref) or UNKNOWN:
+        match atom:
+            case Inst(key=key):
+                stored = st.peek(ref, name)
+                if stored is not None:
+                    result = join(result, call_val(frame, st, stored, args, expr))
+                    continue
+                result = join(result, instance_call(frame, st, ref, key, name, args, expr))
+            case ClassOf(key=key):
+                result = join(result, class_call(frame, st, ref, key, name, args, expr))
+            case _:
+                result = join(result, unresolved(frame, st, args, expr, name))
+    return result
+
+
+def instance_call(
+    frame: Frame, st: State, ref: Ref, key: str, name: str, args: Args, expr: ir.Expr
+) -> Val:
+    from aliaslint.flow.expressions import location_of_field
+    from aliaslint.flow.library_calls import record_method
+
+    info = frame.a.classes.get(key)
+    patched = patched_methods(frame, info, name)
+    method = info.find(name) if info else None
+    result = EMPTY
+    for function_key in patched:
+        function = frame.a.kinds.find_function(function_key)
+        if function is not None:
+            inner = args.after(single(ref, STATIC_PROV))
+            result = join(result, invoke(frame, st, function, key, inner, expr))
+    if method is not None and method.role != "property":
+        return join(result, call_method(frame, st, ref, key, method, args, expr))
+    if patched:
+        return result
+    if info is not None and info.record and name in {"_replace", "_asdict"}:
+        return record_method(frame, st, ref, name, args, expr)
+    if method is not None or frame.a.kinds.attribute(key, name):
+        if method is not None:
+            fn = call_property(frame, st, ref, key, method, name, expr)
+        else:
+            fn = location_of_field(frame, st, ref, name)
+        return call_val(frame, st, fn, args, expr)
+    if info is not None and name in {"parameters", "trainable_parameters", "children", "items"}:
+        return frame.plain(UNKNOWN)
+    return unresolved(frame, st, args, expr, f"{info.name if info else key}.{name}")
+
+
+def patched_methods(frame: Frame, info: ClassInfo | None, name: str) -> list[str]:
+    if info is None:
+        return []
+    return [f.key for i in info.mro for f in i.patches.get(name, ())]
+
+
+def call_method(
+    frame: Frame, st: State, ref: Ref, key: str, method: Method, args: Args, expr: ir.Expr
+) -> Val:
+    function = frame.a.classes.method(method)
+    match method.role:
+        case "static":
+            inner = args
+        case "class":
+            inner = args.after(frame.class_val(key))
+        case _:
+            inner = args.after(single(ref, STATIC_PROV))
+    return invoke(frame, st, function, key, inner, expr)
+
+
+def call_method_of(
+    frame: Frame, st: State, ref: Ref, name: str, args: Args | list[Val], expr: ir.Expr
+) -> Val:
+    """Call a special method (`__getitem__`, `__call__`, …) where the class has it."""
+    inner = args if isinstance(args, Args) else Args(list(args), nodes=[None] * len(args))
+    result = EMPTY
+    for atom in frame.type_of(st, ref):
+        if isinstance(atom, Inst):
+            info = frame.a.classes.get(atom.key)
+            method = info.find(name) if info else None
+            patched = patched_methods(frame, info, name)
+            if method is None and not patched:
+                if name == "__call__":
+                    result = join(result, unresolved(frame, st, inner, expr, atom.key))
+                continue
+            result = join(result, instance_call(frame, st, ref, atom.key, name, inner, expr))
+    return result
+
+
+def call_property(
+    frame: Frame, st: State, ref: Ref, key: str, method: Method, name: str, expr: ir.Expr
+) -> Val:
+    """Attribute access is a call of the property's getter."""
+    function = frame.a.classes.method(method)
+    val = invoke(frame, st, function, key, Args([single(ref, STATIC_PROV)], nodes=[None]), expr)
+    after_call(frame, st)
+    return handed(frame, val, name, expr)
+
+
+def call_setter(
+    frame: Frame, st: State, ref: Ref, key: str, method: Method, val: Val, at: ir.At, text: str
+) -> None:
+    node = ir.Const(at, None)
+    args = Args([single(ref, STATIC_PROV), val], nodes=[None, node])
+    invoke(frame, st, frame.a.classes.method(method), key, args, node, hand_over=text)
+    after_call(frame, st)
+
+
+def handed(frame: Frame, val: Val, name: str, expr: ir.Expr) -> Val:
+    """What a state getter, copy, merge or extract gives back is handed over, not captured."""
+    if name not in HAND_OVER_NAMES:
+        return val
+    hop = Hop("hand-over", frame.where(expr.at), describe(expr))
+    new: Val = {}
+    for link, stale in val.items():
+        prov = link.prov
+        if prov.kind == "capture" and not any(h.kind == "hand-over" for h in prov.hops):
+            prov = replace(prov, hops=(hop, *prov.hops)[:4])
+        new[Link(link.ref, prov)] = stale
+    return new
+
+
+def super_call(frame: Frame, st: State, sup: ir.Call, name: str, expr: ir.Call) -> Val:
+    args = evaluate_args(frame, st, expr)
+    owner_key = frame.fn.class_key or enclosing_class(frame)
+    owner = frame.a.classes.get(owner_key) if owner_key else None
+    receiver = frame.cls or owner_key
+    info = frame.a.classes.get(receiver) if receiver else None
+    if owner is None or info is None:
+        return unresolved(frame, st, args, expr, f"super().{name}")
+    method = info.after(owner, name) or owner.after(owner, name)
+    if method is None:
+        if name == "__new__":
+            type_: Type = frozenset({Inst(info.key)})
+            return frame.fresh(expr.at, type_)
+        for val, node in args.all():
+            frame.read(st, val, node.at if node else expr.at)
+        return frame.plain(UNKNOWN)
+    self_name = frame.fn.params[0] if frame.fn.params else ""
+    self_val = frame.load_name(st, ir.Name(expr.at, self_name, "local"))
+    function = frame.a.classes.method(method)
+    inner = args if method.role == "static" else args.after(self_val)
+    result = invoke(frame, st, function, info.key, inner, expr)
+    after_call(frame, st)
+    return result
+
+
+def enclosing_class(frame: Frame) -> str | None:
+    function: ir.Function | None = frame.fn
+    while function is not None:
+        if function.class_key:
+            return function.class_key
+        function = function.parent
+    return None
+
+
+def class_call(
+    frame: Frame, st: State, ref: Ref, key: str, name: str, args: Args, expr: ir.Expr
+) -> Val:
+    """`Class.name(...)`: static and class methods, unbound methods, `__new__`."""
+    info = frame.a.classes.get(key)
+    method = info.find(name) if info else None
+    if method is None:
+        if name == "__new__":
+            return frame.fresh(expr.at, frozenset({Inst(key)}))
+        return unresolved(frame, st, args, expr, f"{info.name if info else key}.{name}")
+    function = frame.a.classes.method(method)
+    if method.role == "class":
+        inner = args.after(frame.class_val(key))
+    else:
+        inner = args
+    val = invoke(frame, st, function, key, inner, expr)
+    return handed(frame, val, name, expr)
+
+
+# --- objects
+
+
+def instantiate(frame: Frame, st: State, key: str, args: Args, expr: ir.Expr) -> Val:
+    """`Class(...)`: `__new__`, then `__init__`; dataclasses and named tuples take fields."""
+    info = frame.a.classes.get(key)
+    if info is None:
+        return unresolved(frame, st, args, expr, key)
+    made = single(
+        frame.refs.alloc(
+            (frame.fn.key, expr.at, key), frame.positions[-2:], frozenset({Inst(key)})
+        ),
+        FRESH_PROV,
+    )
+    new = info.find("__new__")
+    if new is not None:
+        made_by_new = invoke(
+            frame, st, frame.a.classes.method(new), key, args.after(frame.class_val(key)), expr
+        )
+        made = made_by_new or made
+    init = info.find("__init__")
+    if init is not None:
+        for link in list(made):
+            invoke(
+                frame,
+                st,
+                frame.a.classes.method(init),
+                key,
+                args.after({link: FRESH}),
+                expr,
+                hand_over=f"{info.name}(...)",
+            )
+    elif info.record:
+        fill_record(frame, st, info, made, args, expr)
+    elif any(b.startswith("enum.") for b in info.all_outside()):
+        return frame.plain()
+    else:
+        for val, node in args.all():
+            frame.read(st, val, node.at if node else expr.at)
+    after_call(frame, st)
+    return made
+
+
+def fill_record(
+    frame: Frame, st: State, info: ClassInfo, made: Val, args: Args, expr: ir.Expr
+) -> None:
+    from aliaslint.flow.expressions import class_location
+
+    for link in made:
+        for i, name in enumerate(info.fields):
+            if i < len(args.positional):
+                val = args.positional[i]
+            elif name in args.keywords:
+                val = args.keywords[name]
+            elif args.loose:
+                val = args.loose
+            elif info.has_class_name(name):
+                val = class_location(frame, st, info.key, name)
+            else:
+                continue
+            hop = Hop("store", frame.where(expr.at), f"{info.name}.{name}")
+            frame.store_location(st, link.ref, name, stored(val, hop))
+            if info.record == "namedtuple":
+                st.put(link.ref, Pos("i", i), stored(val, hop))
+
+
+def stored(val: Val, hop: Hop) -> Val:
+    """What a location of an object holds: the same handles, with the store remembered."""
+    from aliaslint.flow.context import extend
+
+    new: Val = {}
+    for link, stale in bind(val).items():
+        prov = link.prov
+        if not is_plain(link.ref.type):
+            prov = extend(prov, hop)
+            if not prov.in_location:
+                prov = replace(prov, bound=True, in_location=True)
+        moved = Link(link.ref, prov)
+        new[moved] = new.get(moved, FRESH) | stale
+    return new
+
+
+def call_operator(frame: Frame, st: State, vals: list[Val], expr: ir.Fresh) -> Val | None:
+    """An operator on instances of the program is a call of their method, if they have one."""
+    for link in list(vals[0]):
+        for atom in frame.type_of(st, link.ref):
+            if isinstance(atom, Inst):
+                info = frame.a.classes.get(atom.key)
+                if info is None:
+                    continue
+                names = [n for n in info.methods if n in OPERATORS]
+                for name in names:
+                    call_method_of(frame, st, link.ref, name, vals[1:], expr)
+                if names:
+                    return frame.fresh(expr.at, UNKNOWN)
+    return None
+
+
+OPERATORS = frozenset(
+    "__add__ __sub__ __mul__ __truediv__ __matmul__ __floordiv__ __mod__ __pow__ __and__ "
+    "__or__ __xor__ __neg__".split()
+)
+
+
+# --- invoking a function of the program
+
+
+def invoke(
+    frame: Frame,
+    st: State,
+    function: ir.Function,
+    cls: str | None,
+    args: Args,
+    expr: ir.Expr,
+    closure: Ref | None = None,
+    up: Val | None = None,
+    hand_over: str = "",
+) -> Val:
+    """Bind the arguments and apply the callee's summary; generators wait to be advanced."""
+    frame.a.resolved.setdefault(frame.where(expr.at), set()).add(function.key)
+    bound = bind_params(frame, st, function, args, closure, expr)
+    if function.generator or function.coroutine:
+        return suspended(frame, st, function, cls, bound, up, expr)
+    for decorator in function.decorators:
+        if decorator_isolates(decorator):
+            for val, node in args.all():
+                frame.read(st, val, node.at if node else expr.at)
+            return frame.fresh(expr.at, ARRAY)
+    nodes = dict(zip(bound, [None] * len(bound), strict=True))
+    nodes.update(argument_nodes(function, args))
+    return apply_call(frame, st, function, cls, bound, nodes, up, expr, hand_over)
+
+
+def decorator_isolates(text: str) -> bool:
+    return "mx.compile" in text or "mx.checkpoint" in text
+
+
+def argument_nodes(function: ir.Function, args: Args) -> dict[str, ir.Expr | None]:
+    """Return the caller's expression for each parameter, where there is exactly one."""
+    nodes: dict[str, ir.Expr | None] = {}
+    positional = [p for p, k in zip(function.params, function.kinds, strict=True) if k == "pos"]
+    for param, node in zip(positional, args.nodes, strict=False):
+        nodes[param] = node
+    for keyword, node in args.keyword_nodes.items():
+        nodes[keyword] = node
+    return nodes
+
+
+def suspended(
+    frame: Frame,
+    st: State,
+    function: ir.Function,
+    cls: str | None,
+    bound: dict[str, Val],
+    up: Val | None,
+    expr: ir.Expr,
+) -> Val:
+    """A generator or coroutine object: its body runs when it is advanced or awaited."""
+    made = frame.refs.alloc(
+        (frame.fn.key, expr.at, "gen"), frame.positions[-2:], frozenset({GenOf(function.key)})
+    )
+    for name, val in bound.items():
+        st.put(made, f"@{name}", val)
+    if up:
+        st.put(made, "<up>", up)
+    if cls is not None:
+        frame.a.closure_class.setdefault(function.key, cls)
+    return single(made, FRESH_PROV)
+
+
+def bind_params(
+    frame: Frame,
+    st: State,
+    function: ir.Function,
+    args: Args,
+    closure: Ref | None,
+    expr: ir.Expr,
+) -> dict[str, Val]:
+    bound: dict[str, Val] = {}
+    taken = 0
+    for param, kind in zip(function.params, function.kinds, strict=True):
+        match kind:
+            case "*":
+                rest = args.positional[taken:]
+                made = frame.refs.alloc(
+                    (frame.fn.key, expr.at, "*"),
+                    frame.positions[-2:],
+                    frozenset({Seq("tuple", UNKNOWN)}),
+                )
+                for k, val in enumerate(rest):
+                    st.put(made, Pos("i", k), val)
+                if args.loose:
+                    st.put(made, ANY, args.loose)
+                else:
+                    size = frame.refs.const(len(rest), SCALAR)
+                    st.put(made, "#len", single(size, FRESH_PROV))
+                bound[param] = single(made, FRESH_PROV)
+            case "**":
+                made = frame.refs.alloc(
+                    (frame.fn.key, expr.at, "**"), frame.positions[-2:], frozenset({Map(UNKNOWN)})
+                )
+                for key, val in args.keywords.items():
+                    if key not in function.params:
+                        st.put(made, Pos("i", key), val)
+                if args.loose:
+                    st.put(made, ANY, args.loose)
+                bound[param] = single(made, FRESH_PROV)
+            case _:
+                if kind == "pos" and taken < len(args.positional):
+                    bound[param] = args.positional[taken]
+                    taken += 1
+                elif param in args.keywords:
+                    bound[param] = args.keywords[param]
+                elif args.loose:
+                    bound[param] = join(args.loose, default(frame, st, function, param, closure))
+                else:
+                    bound[param] = default(frame, st, function, param, closure)
+    return bound
+
+
+def default(frame: Frame, st: State, function: ir.Function, param: str, closure: Ref | None) -> Val:
+    """A default is evaluated once, when the function is defined: one handle for all calls."""
+    if closure is not None:
+        held = st.peek(closure, f"@{param}")
+        if held is not None:
+            return held
+    for name, node in function.defaults:
+        if name != param:
+            continue
+        if isinstance(node, ir.Const):
+            return evaluate(frame, node, st)
+        ref = frame.refs.static("func", function.key, frozenset({FuncOf(function.key)}))
+        known = st.peek(ref, f"@{param}")
+        if known is None:
+            type_ = frame.a.kinds.expression(
+                node, frame.a.kinds.module_function(frame.a.modules.by_id[function.module]), None
+            )
+            inner = frame.refs.init(ref, f"@{param}", type_)
+            where = frame.a.where(function.module, node.at)
+            prov = Prov("static", where, f"{param}={describe(node)}", owner=False, in_location=True)
+            known = {Link(inner, prov): FRESH}
+            st.put(ref, f"@{param}", known)
+        return known
+    return frame.plain(UNKNOWN)
+
+
+__all__ = ["Args", "Ext", "Mod", "Stopped", "call", "classes_of", "is_object"]

@@ -1,0 +1,209 @@
+"""What one analysis shares: the program's tables, the memo of summaries, and the events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from aliaslint.flow.state import State
+from aliaslint.flow.values import (
+    Hop,
+    Key,
+    Link,
+    Mark,
+    Pos,
+    Prov,
+    Ref,
+    Refs,
+    Site,
+    Stale,
+    Stales,
+    Val,
+    Where,
+)
+from aliaslint.lower import ir
+from aliaslint.program.classes import ClassTable, Method
+from aliaslint.program.kinds import Kinds, array_member
+from aliaslint.program.modules import ModuleTable
+from aliaslint.program.types import (
+    ARRAY,
+    NOTHING,
+    UNKNOWN,
+    ClassOf,
+    ExtInst,
+    Inst,
+    Map,
+    Seq,
+    Tup,
+    Type,
+)
+
+MAX_DEPTH = 12  # calls nested in one context
+MAX_CONTEXTS = 40  # summaries of one function before its root summary stands for all
+MAX_HOPS = 4
+
+
+@dataclass(slots=True)
+class Read:
+    """A use of a value that may be stale: where, through which calls, and why."""
+
+    prov: Prov
+    stale: Stales
+    where: Where
+    calls: tuple[Where, ...] = ()
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a call does, in the callee's own names (roots stand for objects of the caller)."""
+
+    entry: State
+    value: Val | None = None
+    state: State | None = None
+    raised: State | None = None
+    updates: dict[tuple[Ref, Mark, str], None] = field(default_factory=dict)
+    reads: list[Read] = field(default_factory=list)
+    complete: bool = False
+    unresolved: bool = False
+
+
+@dataclass(slots=True)
+class Fault:
+    """A read that is proven stale: the events that the rules turn into findings."""
+
+    victim: Prov
+    mark: Mark
+    where: Where
+    calls: tuple[Where, ...] = ()
+    kind: str = "read"  # "read", or "left" for an owner's location stale at the end
+
+
+@dataclass(slots=True)
+class SiteInfo:
+    """What is known of an in-place update: whether it ever met an escaped object."""
+
+    escaped: bool = False
+    root: str = ""
+
+
+@dataclass(slots=True)
+class Escape:
+    """A capture stored or returned stale, or held across an unresolved protocol call."""
+
+    victim: Prov
+    mark: Mark
+    where: Where
+
+
+class Analysis:
+    """The shared context. One per run; everything in it is keyed by program positions."""
+
+    def __init__(
+        self,
+        modules: ModuleTable,
+        protocol: frozenset[str],
+        in_scope: Callable[[str], bool],
+    ) -> None:
+        self.modules = modules
+        self.classes = ClassTable(modules)
+        self.kinds = Kinds(self.classes)
+        self.refs = Refs()
+        self.protocol = protocol
+        self.in_scope = in_scope
+        self.summaries: dict[str, dict[object, Summary]] = {}
+        self.active: dict[tuple[str, object], Summary] = {}
+        self.faults: dict[tuple[object, ...], Fault] = {}
+        self.escapes: dict[tuple[object, ...], Escape] = {}
+        self.sites: dict[Site, SiteInfo] = {}
+        self.unresolved: dict[Where, str] = {}
+        self.resolved: dict[Where, set[str]] = {}
+        self.closure_class: dict[str, str] = {}
+        self.statements: dict[Where, ir.Aug] = {}
+        self.candidates: dict[tuple[str, str, bool], list[tuple[str, Method]]] = {}
+        self._init_types: dict[tuple[Ref, Key], Type] = {}
+        self._spans: dict[tuple[str, ir.At], Where] = {}
+        self.derived: dict[str, frozenset[str]] = {}
+
+    # --- positions
+
+    def where(self, module: str, at: ir.At) -> Where:
+        key = (module, at)
+        found = self._spans.get(key)
+        if found is None:
+            found = self._spans[key] = Where(module, at)
+        return found
+
+    # --- types of entry locations
+
+    def init_type(self, ref: Ref, key: Key) -> Type:
+        token = (ref, key)
+        found = self._init_types.get(token)
+        if found is None:
+            found = self._init_types[token] = self._compute_type(ref, key)
+        return found
+
+    def _compute_type(self, ref: Ref, key: Key) -> Type:
+        result = NOTHING
+        for atom in ref.type:
+            match atom:
+                case Inst(key=class_key) if isinstance(key, str):
+                    result |= self.kinds.attribute(class_key, key) or UNKNOWN
+                case ClassOf(key=class_key) if isinstance(key, str):
+                    result |= self.kinds.attribute(class_key, key) or UNKNOWN
+                case Seq(element=element) | Map(element=element) if isinstance(key, Pos):
+                    result |= element or UNKNOWN
+                case Tup(elements=elements) if isinstance(key, Pos):
+                    if key.kind == "i" and isinstance(key.index, int):
+                        inside = -len(elements) <= key.index < len(elements)
+                        result |= elements[key.index] if inside else UNKNOWN
+                    else:
+                        result = result.union(*elements)
+                case "array":
+                    result |= ARRAY if isinstance(key, Pos) else array_member(str(key))
+                case "none" | "scalar" | "str" | "other":
+                    pass
+                case ExtInst(dotted=dotted) if dotted.startswith("mlx.nn") and key in {
+                    "weight",
+                    "bias",
+                }:
+                    result |= ARRAY
+                case _:
+                    result |= UNKNOWN
+        return result or UNKNOWN
+
+    def space_ref(self, loop: object) -> Ref:
+        return self.refs.static("const", ("space", loop), NOTHING)
+
+    def exact_array(self, ref: Ref) -> bool:
+        """True for a handle that is an array wherever its kind is known, or None."""
+        return "array" in ref.type and "scalar" not in ref.type
+
+    # --- events
+
+    def fault(self, stale: Stale, where: Where, calls: tuple[Where, ...], kind: str) -> None:
+        victim, mark = stale
+        key = (victim.kind, victim.where, victim.token, mark.site, where, kind)
+        old = self.faults.get(key)
+        if old is None or len(calls) + len(mark.chain) < len(old.calls) + len(old.mark.chain):
+            self.faults[key] = Fault(victim, mark, where, calls, kind)
+
+    def escape(self, stale: Stale, where: Where) -> None:
+        victim, mark = stale
+        key = (victim.kind, victim.where, victim.token, mark.site)
+        self.escapes.setdefault(key, Escape(victim, mark, where))
+
+
+def extend(prov: Prov, hop: Hop) -> Prov:
+    """Return `prov` with one more step, bounded; the first steps say the most."""
+    if len(prov.hops) >= MAX_HOPS or (prov.hops and prov.hops[-1] == hop):
+        return prov
+    return replace(prov, hops=(*prov.hops, hop))
+
+
+def rebound(val: Val, change: Callable[[Link], Prov]) -> Val:
+    """Return `val` with new provenance for each link; links that fall together are joined."""
+    new: Val = {}
+    for link, stale in val.items():
+        moved = Link(link.ref, change(link))
+        new[moved] = new[moved] | stale if moved in new else stale
+    return new

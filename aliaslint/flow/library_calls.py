@@ -1,0 +1,734 @@
+"""Calls that leave the program: MLX, builtins, copying, functional tools, containers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aliaslint.flow.calls import Args, call_method_of, call_property, call_val, handed, unresolved
+from aliaslint.flow.containers import append, element, known_length, set_length, store_element
+from aliaslint.flow.expressions import (
+    copy_container,
+    index_keys,
+    load_attr,
+    location_of_field,
+    seq_of,
+)
+from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, bind, describe
+from aliaslint.flow.generators import advance, collect, drain
+from aliaslint.flow.loops import iterate_val, walker
+from aliaslint.flow.state import State
+from aliaslint.flow.values import ANY, EMPTY, FRESH, Hop, Link, Pos, Prov, Ref, Val, join, single
+from aliaslint.lower import ir
+from aliaslint.program import library
+from aliaslint.program.types import (
+    ARRAY,
+    SCALAR,
+    UNKNOWN,
+    ExtInst,
+    GenOf,
+    Inst,
+    Map,
+    PartialOf,
+    Seq,
+    Tup,
+    is_plain,
+)
+
+Model = Callable[[Frame, State, Args, "ir.Expr"], Val]
+MODELS: dict[str, Model] = {}
+
+
+def models(*names: str) -> Callable[[Model], Model]:
+    def register(function: Model) -> Model:
+        for name in names:
+            MODELS[name] = function
+        return function
+
+    return register
+
+
+def read_all(frame: Frame, st: State, args: Args, expr: ir.Expr) -> None:
+    for val, node in args.all():
+        frame.read(st, val, node.at if node is not None else expr.at)
+
+
+def library_call(frame: Frame, st: State, dotted: str, args: Args, expr: ir.Expr) -> Val:
+    """A call of a name outside the program: by its model, or by MLX's table."""
+    model = MODELS.get(dotted) or MODELS.get("*." + dotted.rpartition(".")[2])
+    if model is not None:
+        return model(frame, st, args, expr)
+    if dotted in library.MX_NOT_READS or dotted in library.NOT_READS:
+        drained = any(isinstance(a, GenOf) for v, _ in args.all() for k in v for a in k.ref.type)
+        if not drained:
+            return frame.plain()
+    if dotted in library.MX_ISOLATING:
+        return isolated(frame, expr)
+    if dotted in library.MX_TRANSPARENT and args.positional:
+        return args.positional[0]
+    if dotted in library.NN_CONTAINERS or dotted in library.NN_IDENTITY:
+        return layer(frame, st, dotted, args, expr)
+    for val, node in args.all():
+        at = node.at if node is not None else expr.at
+        if any(isinstance(a, GenOf) for link in val for a in link.ref.type):
+            drain(frame, st, val, ir.Const(at, None))
+        read_deep(frame, st, val, at)
+    result = library.call_result(dotted)
+    if is_plain(result):
+        return frame.plain(result)
+    if result == UNKNOWN and not dotted.startswith(("builtins.", "mlx.")):
+        frame.a.unresolved.setdefault(frame.where(expr.at), dotted)
+    return frame.fresh(expr.at, result)
+
+
+def read_deep(frame: Frame, st: State, val: Val, at: ir.At, depth: int = 0) -> None:
+    """A function outside the program reads what it is given, lists of arrays included."""
+    frame.read(st, val, at)
+    if depth > 2:
+        return
+    for link in list(val):
+        if any(isinstance(a, (Seq, Map, Tup)) for a in link.ref.type):
+            for key, inner in list(st.heap.get(link.ref, {}).items()):
+                if isinstance(key, Pos) or key.startswith("#part"):
+                    read_deep(frame, st, inner, at, depth + 1)
+
+
+def isolated(frame: Frame, expr: ir.Expr) -> Val:
+    """`mx.compile(f)`: what it makes sees copies of its arguments."""
+    ref = frame.refs.alloc((frame.fn.key, expr.at, "isolated"), frame.positions[-2:], UNKNOWN)
+    return single(ref, FRESH_PROV)
+
+
+def layer(frame: Frame, st: State, dotted: str, args: Args, expr: ir.Expr) -> Val:
+    """Make a layer of mlx.nn that may hand its argument on unchanged."""
+    ref = frame.refs.alloc(
+        (frame.fn.key, expr.at), frame.positions[-2:], frozenset({ExtInst(dotted)})
+    )
+    for i, val in enumerate(args.positional):
+        st.put(ref, Pos("i", i), val)
+    return single(ref, FRESH_PROV)
+
+
+def layer_call(frame: Frame, st: State, ref: Ref, dotted: str, args: Args, expr: ir.Expr) -> Val:
+    if dotted in library.NN_IDENTITY and args.positional:
+        return join(args.positional[0], frame.fresh(expr.at, ARRAY))
+    if dotted in library.NN_CONTAINERS:
+        val = args.positional[0] if args.positional else EMPTY
+        parts = [v for k, v in st.heap.get(ref, {}).items() if isinstance(k, Pos)]
+        if not parts:
+            return val if ref.kind == "alloc" else join(val, frame.fresh(expr.at, ARRAY))
+        for part in parts:
+            val = call_val(frame, st, part, Args([val], nodes=[None]), expr)
+        return val
+    for val, node in args.all():
+        read_deep(frame, st, val, node.at if node is not None else expr.at)
+    return frame.fresh(expr.at, library.instance_call_result(dotted))
+
+
+def nn_method(
+    frame: Frame, st: State, ref: Ref, dotted: str, name: str, args: Args, expr: ir.Expr
+) -> Val:
+    read_all(frame, st, args, expr)
+    if dotted.startswith("mlx.nn.") and name not in {"parameters", "trainable_parameters"}:
+        return frame.fresh(expr.at, ARRAY if name == "as_linear" else UNKNOWN)
+    return frame.fresh(expr.at, UNKNOWN)
+
+
+def array_method(frame: Frame, st: State, name: str, args: Args, expr: ir.Expr) -> Val:
+    read_all(frame, st, args, expr)
+    if name in library.ARRAY_SCALARS:
+        return frame.plain()
+    return frame.fresh(expr.at, ARRAY)
+
+
+# --- copies
+
+
+@models("copy.copy")
+def copy_copy(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """A copy of an array is new; a copy of anything else holds the same handles."""
+    result = EMPTY
+    for val in args.positional[:1]:
+        for link, stale in list(val.items()):
+            type_ = frame.type_of(st, link.ref)
+            if "array" in type_ or type_ == UNKNOWN:
+                frame.read(st, {link: stale}, expr.at)
+                result = join(result, frame.fresh(expr.at, type_))
+            elif is_plain(type_):
+                result = join(result, {link: stale})
+            elif any(isinstance(a, (Seq, Tup, Map)) for a in type_):
+                result = join(result, copy_container(frame, st, link.ref, expr.at, True))
+            else:
+                result = join(result, copy_object(frame, st, link.ref, expr))
+    return result
+
+
+def copy_object(frame: Frame, st: State, ref: Ref, expr: ir.Expr) -> Val:
+    """A shallow copy of an object: a second owner of every handle."""
+    for atom in frame.type_of(st, ref):
+        if isinstance(atom, Inst):
+            info = frame.a.classes.get(atom.key)
+            if info and info.find("__copy__"):
+                val = call_method_of(frame, st, ref, "__copy__", [], expr)
+                return handed(frame, val, "copy", expr)
+    made = frame.refs.alloc((frame.fn.key, expr.at, "copy"), frame.positions[-2:], ref.type)
+    hop = Hop("hand-over", frame.where(expr.at), describe(expr))
+    names: set[str] = {k for k in st.heap.get(ref, {}) if isinstance(k, str)}
+    for atom in ref.type:
+        if isinstance(atom, Inst):
+            info = frame.a.classes.get(atom.key)
+            for ancestor in info.mro if info else ():
+                names |= set(frame.a.kinds.assigned(ancestor))
+                names |= set(ancestor.fields)
+    for name in sorted(names):
+        if not name.startswith(("()#", "#")):
+            held = location_of_field(frame, st, ref, name)
+            st.put(made, name, with_hop(held, hop))
+            st.owned |= {link.ref for link in held if "array" in link.ref.type}
+    return single(made, FRESH_PROV)
+
+
+def with_hop(val: Val, hop: Hop) -> Val:
+    from aliaslint.flow.context import extend
+
+    new: Val = {}
+    for link, stale in val.items():
+        prov = link.prov if is_plain(link.ref.type) else extend(link.prov, hop)
+        new[Link(link.ref, prov)] = stale
+    return new
+
+
+@models("copy.deepcopy", "dataclasses.asdict", "dataclasses.astuple")
+def deep_copy(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    for val in args.positional[:1]:
+        frame.read(st, val, expr.at)
+        return frame.fresh(expr.at, frame.val_type(st, val) or UNKNOWN)
+    return frame.plain(UNKNOWN)
+
+
+@models("dataclasses.replace")
+def record_replace(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    result = EMPTY
+    for val in args.positional[:1]:
+        for link in list(val):
+            result = join(result, replaced_record(frame, st, link.ref, args, expr))
+    return result
+
+
+def replaced_record(frame: Frame, st: State, ref: Ref, args: Args, expr: ir.Expr) -> Val:
+    made = copy_object(frame, st, ref, expr)
+    for link in made:
+        for key, val in st.heap.get(ref, {}).items():
+            if isinstance(key, Pos):
+                st.put(link.ref, key, val)
+        for name, val in args.keywords.items():
+            st.put(link.ref, name, bind(val))
+    return made
+
+
+def record_method(frame: Frame, st: State, ref: Ref, name: str, args: Args, expr: ir.Expr) -> Val:
+    if name == "_replace":
+        return replaced_record(frame, st, ref, args, expr)
+    made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("dict"))
+    for key, val in st.heap.get(ref, {}).items():
+        if isinstance(key, str):
+            st.put(made, Pos("i", key), val)
+    return single(made, FRESH_PROV)
+
+
+# --- attributes by name
+
+
+@models("builtins.getattr")
+def getattr_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    if len(args.positional) < 2:
+        return frame.plain(UNKNOWN)
+    base, names = args.positional[0], args.positional[1]
+    result = args.positional[2] if len(args.positional) > 2 else EMPTY
+    for link in names:
+        payload = link.ref.payload
+        name = payload[1] if isinstance(payload, tuple) and link.ref.kind == "const" else None
+        if isinstance(name, str) and name != "?":
+            result = join(result, load_attr(frame, st, base, name, expr))
+        else:
+            result = join(result, any_attribute(frame, st, base, expr))
+    return result
+
+
+def any_attribute(frame: Frame, st: State, base: Val, expr: ir.Expr) -> Val:
+    result = frame.plain(UNKNOWN)
+    for link in base:
+        for key in list(st.heap.get(link.ref, {})):
+            if isinstance(key, str) and not key.startswith(("#", "()", "@", "<")):
+                result = join(result, load_attr(frame, st, {link: FRESH}, key, expr))
+    return result
+
+
+@models("builtins.setattr")
+def setattr_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    from aliaslint.flow.statements import store_attr
+
+    if len(args.positional) == 3:
+        base, names, val = args.positional
+        for link in names:
+            payload = link.ref.payload
+            name = payload[1] if isinstance(payload, tuple) and link.ref.kind == "const" else None
+            if isinstance(name, str) and name != "?":
+                store_attr(frame, st, base, name, bind(val), expr.at, f"setattr({name!r})")
+            else:
+                for owner in base:
+                    for key, held in list(st.heap.get(owner.ref, {}).items()):
+                        if isinstance(key, str) and not key.startswith(("#", "()", "@", "<")):
+                            st.put(owner.ref, key, join(held, bind(val)))
+    return frame.plain()
+
+
+@models("builtins.vars")
+def vars_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """`vars(o)`: the object's own attributes by name; reading an item is reading the field."""
+    made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("dict"))
+    for val in args.positional[:1]:
+        for link in val:
+            names = {k for k in st.heap.get(link.ref, {}) if isinstance(k, str)}
+            for atom in link.ref.type:
+                info = frame.a.classes.get(atom.key) if isinstance(atom, Inst) else None
+                for ancestor in info.mro if info else ():
+                    names |= set(frame.a.kinds.assigned(ancestor))
+            for name in sorted(names):
+                if not name.startswith(("#", "()", "@", "<")):
+                    node = ir.Attr(expr.at, ir.Const(expr.at, None), name)
+                    field = load_attr(frame, st, {link: FRESH}, name, node)
+                    st.put(made, Pos("i", name), bind(field))
+    return single(made, FRESH_PROV)
+
+
+# --- walks and sequences
+
+
+@models("builtins.zip")
+def zip_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    if args.loose:
+        return walker(frame, st, expr.at, "zip", [args.loose])
+    return walker(frame, st, expr.at, "zip", args.positional)
+
+
+@models("builtins.enumerate")
+def enumerate_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    return walker(frame, st, expr.at, "enumerate", args.positional[:1])
+
+
+@models("builtins.range")
+def range_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    read_all(frame, st, args, expr)
+    if len(args.positional) == 1:
+        return walker(frame, st, expr.at, "range", args.positional)
+    first = next(iter(args.positional[0]), None) if args.positional else None
+    payload = first.ref.payload if first is not None else None
+    if len(args.positional) == 2 and payload == ("int", 0):
+        return walker(frame, st, expr.at, "range", args.positional[1:])
+    made = frame.refs.alloc(
+        (frame.fn.key, expr.at), frame.positions[-2:], frozenset({Seq("list", SCALAR)})
+    )
+    st.put(made, ANY, frame.plain())
+    return single(made, FRESH_PROV)
+
+
+@models("builtins.reversed")
+def reversed_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    return walker(frame, st, expr.at, "reversed", args.positional[:1])
+
+
+@models("builtins.map")
+def map_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    return walker(frame, st, expr.at, "map", args.positional)
+
+
+@models("builtins.iter")
+def iter_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    val = args.positional[0] if args.positional else EMPTY
+    if any(isinstance(a, GenOf) for link in val for a in link.ref.type):
+        return val
+    return walker(frame, st, expr.at, "iter", [val])
+
+
+@models("builtins.filter", "itertools.chain", "itertools.islice")
+def loosely(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """Some of the elements, in some order."""
+    made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("list"))
+    inner = EMPTY
+    for val in args.positional:
+        if any(not is_plain(frame.type_of(st, k.ref)) and k.ref.kind != "func" for k in val):
+            inner = join(inner, iterate_val(frame, st, val, ANY, expr))
+    st.put(made, ANY, inner)
+    return single(made, FRESH_PROV)
+
+
+@models("builtins.next")
+def next_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    result = args.positional[1] if len(args.positional) > 1 else EMPTY
+    for val in args.positional[:1]:
+        for link in list(val):
+            if any(isinstance(a, GenOf) for a in link.ref.type):
+                result = join(result, advance(frame, st, link, expr))
+            elif any(isinstance(a, Inst) for a in link.ref.type):
+                result = join(result, call_method_of(frame, st, link.ref, "__next__", [], expr))
+            else:
+                result = join(result, iterate_val(frame, st, {link: FRESH}, ANY, expr))
+    return result
+
+
+def sequence(kind: str) -> Model:
+    def model(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+        if not args.positional:
+            made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of(kind))
+            size = frame.refs.const(0, SCALAR)
+            st.put(made, "#len", single(size, FRESH_PROV))
+            return single(made, FRESH_PROV)
+        result = EMPTY
+        for link, stale in list(args.positional[0].items()):
+            result = join(result, as_sequence(frame, st, link, stale, kind, expr))
+        return result
+
+    return model
+
+
+def as_sequence(
+    frame: Frame, st: State, link: Link, stale: frozenset[object], kind: str, expr: ir.Expr
+) -> Val:
+    """`list(x)`: the same handles; in step with `x` where `x` is a sequence."""
+    from aliaslint.flow.loops import walk_kind
+
+    type_ = frame.type_of(st, link.ref)
+    if any(isinstance(a, GenOf) for a in type_):
+        return collect(frame, st, {link: FRESH}, expr, kind)
+    if "array" in type_:
+        frame.read(st, {link: stale}, expr.at)  # type: ignore[dict-item]
+        made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of(kind))
+        st.put(made, ANY, frame.fresh((expr.at, "row"), ARRAY))
+        return single(made, FRESH_PROV)
+    if walk_kind(st, link.ref):
+        length = exact(frame, st, link)
+        made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of(kind))
+        if length is not None and length <= 6:
+            for k in range(length):
+                st.put(made, Pos("i", k), iterate_val(frame, st, {link: FRESH}, Pos("i", k), expr))
+            st.put(made, "#len", single(frame.refs.const(length, SCALAR), FRESH_PROV))
+        else:
+            st.put(made, ANY, iterate_val(frame, st, {link: FRESH}, ANY, expr))
+        return single(made, FRESH_PROV)
+    if any(isinstance(a, Inst) for a in type_) or any(isinstance(a, Map) for a in type_):
+        made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of(kind))
+        st.put(made, ANY, iterate_val(frame, st, {link: FRESH}, ANY, expr))
+        return single(made, FRESH_PROV)
+    if is_plain(type_):
+        return frame.plain(UNKNOWN)
+    return copy_container(frame, st, link.ref, expr.at, kind != "set", kind)
+
+
+def exact(frame: Frame, st: State, link: Link) -> int | None:
+    from aliaslint.flow.loops import exact_length
+
+    return exact_length(frame, st, {link: FRESH})
+
+
+for _kind in ("list", "tuple", "set", "frozenset"):
+    MODELS[f"builtins.{_kind}"] = sequence("set" if _kind == "frozenset" else _kind)
+MODELS["collections.deque"] = sequence("list")
+
+
+@models("builtins.sorted")
+def sorted_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("list"))
+    inner = iterate_val(frame, st, args.positional[0], ANY, expr) if args.positional else EMPTY
+    frame.read(st, inner, expr.at)
+    st.put(made, ANY, inner)
+    return single(made, FRESH_PROV)
+
+
+@models("builtins.dict")
+def dict_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("dict"))
+    for val in args.positional[:1]:
+        for link in val:
+            for key, inner in list(st.heap.get(link.ref, {}).items()):
+                if isinstance(key, Pos):
+                    st.put(made, key, join(st.peek(made, key) or EMPTY, inner))
+            if not any(isinstance(a, Map) for a in link.ref.type):
+                pairs = iterate_val(frame, st, {link: FRESH}, ANY, expr)
+                inner = EMPTY
+                for pair in pairs:
+                    inner = join(inner, element(frame, st, pair.ref, Pos("i", 1)))
+                st.put(made, ANY, inner)
+    for name, val in args.keywords.items():
+        st.put(made, Pos("i", name), val)
+    return single(made, FRESH_PROV)
+
+
+@models("builtins.max", "builtins.min")
+def pick(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """`max([a])` gives back one of the very handles."""
+    result = EMPTY
+    if len(args.positional) == 1:
+        val = args.positional[0]
+        if any(isinstance(a, GenOf) for link in val for a in link.ref.type):
+            return drain(frame, st, val, expr)
+        result = iterate_val(frame, st, val, ANY, expr)
+    else:
+        for val in args.positional:
+            result = join(result, val)
+    frame.read(st, result, expr.at)
+    for val in args.keywords.values():
+        result = join(result, val) if not any(k.ref.kind == "func" for k in val) else result
+    return result
+
+
+@models("builtins.sum", "builtins.any", "builtins.all")
+def reduce_values(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    for val in args.positional:
+        if any(isinstance(a, GenOf) for link in val for a in link.ref.type):
+            drain(frame, st, val, expr)
+        else:
+            frame.read(st, val, expr.at)
+            read_deep(frame, st, val, expr.at)
+    return frame.fresh(expr.at, UNKNOWN)
+
+
+@models("functools.partial")
+def partial_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    made = frame.refs.alloc(
+        (frame.fn.key, expr.at), frame.positions[-2:], frozenset({PartialOf("partial")})
+    )
+    if args.positional:
+        st.put(made, "fn", args.positional[0])
+    for i, val in enumerate(args.positional[1:]):
+        st.put(made, Pos("i", i), bind(val))
+    for name, val in args.keywords.items():
+        st.put(made, f"kw:{name}", bind(val))
+    return single(made, FRESH_PROV)
+
+
+@models("functools.reduce")
+def reduce_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """A reduction of one element gives back the element."""
+    inner = EMPTY
+    for val in args.positional[1:2]:
+        inner = iterate_val(frame, st, val, ANY, expr)
+    for val in args.positional[2:]:
+        inner = join(inner, val)
+    if args.positional:
+        pair = Args([inner, inner], nodes=[None, None])
+        inner = join(inner, call_val(frame, st, args.positional[0], pair, expr))
+    return inner
+
+
+@models("*.tree_map", "*.tree_map_with_path")
+def tree_map(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """`tree_map(f, tree)`: containers are new, their leaves are what `f` gives back."""
+    if len(args.positional) < 2:
+        return frame.plain(UNKNOWN)
+    return mapped(frame, st, args.positional[0], args.positional[1], expr, 0)
+
+
+def mapped(frame: Frame, st: State, fn: Val, tree: Val, expr: ir.Expr, depth: int) -> Val:
+    result = EMPTY
+    for link, stale in list(tree.items()):
+        ref = link.ref
+        if any(isinstance(a, (Seq, Tup, Map)) for a in ref.type) and depth < 3:
+            kind = next((a.kind for a in ref.type if isinstance(a, Seq)), "list")
+            made = frame.refs.alloc(
+                (frame.fn.key, expr.at, depth), frame.positions[-2:], seq_of(kind)
+            )
+            if not st.heap.get(ref):
+                element(frame, st, ref, ANY)
+            for key, val in list(st.heap.get(ref, {}).items()):
+                if isinstance(key, Pos):
+                    outer = frame.positions
+                    frame.positions = (*outer, key)
+                    st.put(made, key, mapped(frame, st, fn, val, expr, depth + 1))
+                    frame.positions = outer
+                elif key in {"#len", "#space"}:
+                    st.put(made, key, val)
+            result = join(result, single(made, FRESH_PROV))
+        else:
+            one = Args([{link: stale}], nodes=[None])
+            result = join(result, call_val(frame, st, fn, one, expr))
+    return result
+
+
+@models("*.tree_flatten")
+def tree_flatten(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """Pairs of a name and the very handle of each leaf."""
+    made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("list"))
+    pair = frame.refs.alloc((frame.fn.key, expr.at, "pair"), frame.positions[-2:], seq_of("tuple"))
+    leaves = EMPTY
+    for val in args.positional[:1]:
+        leaves = leaves_of(frame, st, val, 0)
+    st.heap[pair] = {Pos("i", 0): frame.plain(), Pos("i", 1): leaves}
+    st.put(made, ANY, single(pair, FRESH_PROV))
+    return single(made, FRESH_PROV)
+
+
+def leaves_of(frame: Frame, st: State, val: Val, depth: int) -> Val:
+    result = EMPTY
+    for link, stale in list(val.items()):
+        ref = link.ref
+        if any(isinstance(a, (Seq, Tup, Map)) for a in ref.type) and depth < 4:
+            result = join(result, leaves_of(frame, st, element(frame, st, ref, ANY), depth + 1))
+        elif any(isinstance(a, Inst) for a in ref.type) and depth < 4:
+            for key, inner in list(st.heap.get(ref, {}).items()):
+                if isinstance(key, str) and not key.startswith(("#", "()", "@", "<")):
+                    result = join(result, leaves_of(frame, st, inner, depth + 1))
+        else:
+            result = join(result, {link: stale})
+    return result
+
+
+@models("numpy.asarray")
+def as_view(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """A zero-copy view sees `a += 1` and `a[0] = v`: it is one more name for the handle."""
+    return view_of(frame, st, args, expr)
+
+
+@models("builtins.memoryview")
+def memory_view(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    return view_of(frame, st, args, expr)
+
+
+@models("numpy.array")
+def np_array(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    for link in args.keywords.get("copy", EMPTY):
+        if link.ref.payload == ("bool", False):
+            return view_of(frame, st, args, expr)
+    read_all(frame, st, args, expr)
+    return frame.plain(frozenset({"other"}))
+
+
+def view_of(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    result = frame.plain(frozenset({"other"}))
+    prov = Prov("capture", frame.where(expr.at), describe(expr), bound=False)
+    for val in args.positional[:1]:
+        for link, stale in val.items():
+            if "array" in frame.type_of(st, link.ref):
+                owner = link.prov.owner
+                made = prov if not owner else Prov(prov.kind, prov.where, prov.text, owner=True)
+                result = {**result, Link(link.ref, made): stale}
+    return result
+
+
+@models("mlx.core.array", "mlx.core.asarray")
+def mx_array(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    read_all(frame, st, args, expr)
+    for val in args.positional[:1]:
+        read_deep(frame, st, val, expr.at)
+    return frame.fresh(expr.at, ARRAY)
+
+
+# --- methods of containers
+
+
+def container_method(
+    frame: Frame, st: State, ref: Ref, name: str, args: Args, expr: ir.Call
+) -> Val:
+    """Methods of lists, dicts, sets and of generator objects."""
+    first = bind(args.positional[0]) if args.positional else EMPTY
+    second = bind(args.positional[1]) if len(args.positional) > 1 else EMPTY
+    match name:
+        case "append" | "add" | "appendleft":
+            append(frame, st, ref, first)
+        case "extend" | "update":
+            extend_with(frame, st, ref, first, args)
+        case "insert":
+            store_element(frame, st, ref, ANY, second, True)
+            set_length(frame, st, ref, None)
+        case "get" | "setdefault" | "pop":
+            return take(frame, st, ref, name, args)
+        case "popleft" | "popitem" | "next" | "__next__" | "send":
+            if any(isinstance(a, GenOf) for a in ref.type):
+                return advance(frame, st, Link(ref, STATIC_PROV), expr)
+            set_length(frame, st, ref, None)
+            return loosen(frame, st, ref)
+        case "copy":
+            kind = "dict" if any(isinstance(a, Map) for a in ref.type) else "list"
+            return copy_container(frame, st, ref, expr.at, True, kind)
+        case "items" | "values" | "keys":
+            return walker(frame, st, expr.at, name, [single(ref, STATIC_PROV)])
+        case "reverse" | "sort" | "rotate":
+            val = element(frame, st, ref, ANY)
+            clear_elements(frame, st, ref)
+            st.put(ref, ANY, val)
+        case "clear":
+            clear_elements(frame, st, ref)
+        case "index" | "count":
+            read_all(frame, st, args, expr)
+            return frame.plain()
+        case _:
+            read_all(frame, st, args, expr)
+            return frame.plain(UNKNOWN)
+    return frame.plain()
+
+
+def clear_elements(frame: Frame, st: State, ref: Ref) -> None:
+    if ref.many:
+        return
+    st.heap[ref] = {k: v for k, v in st.heap.get(ref, {}).items() if not isinstance(k, Pos)}
+    set_length(frame, st, ref, 0)
+
+
+def loosen(frame: Frame, st: State, ref: Ref) -> Val:
+    """Positions have shifted: every element may be anywhere."""
+    val = element(frame, st, ref, ANY)
+    if not ref.many:
+        st.heap[ref] = {k: v for k, v in st.heap.get(ref, {}).items() if not isinstance(k, Pos)}
+        st.heap[ref].pop("#space", None)
+    st.put(ref, ANY, val)
+    return val
+
+
+def take(frame: Frame, st: State, ref: Ref, name: str, args: Args) -> Val:
+    index = args.positional[0] if args.positional else EMPTY
+    other = args.positional[1] if len(args.positional) > 1 else EMPTY
+    if any(isinstance(a, Map) for a in ref.type) or name == "get":
+        result = other
+        for pos in index_keys(frame, st, ref, index):
+            result = join(result, element(frame, st, ref, pos))
+            if name == "setdefault":
+                store_element(frame, st, ref, pos, bind(other), True)
+        return result
+    length = known_length(st, ref)
+    if name == "pop" and length and not args.positional and not ref.many:
+        last = Pos("i", length - 1)
+        val = element(frame, st, ref, last)
+        st.heap[ref] = {k: v for k, v in st.heap.get(ref, {}).items() if k != last}
+        set_length(frame, st, ref, length - 1)
+        return val
+    set_length(frame, st, ref, None)
+    return loosen(frame, st, ref)
+
+
+def extend_with(frame: Frame, st: State, ref: Ref, other: Val, args: Args) -> None:
+    if any(isinstance(a, Map) for a in ref.type):
+        for link in other:
+            for key, val in list(st.heap.get(link.ref, {}).items()):
+                if isinstance(key, Pos):
+                    st.put(ref, key, join(st.peek(ref, key) or EMPTY, val))
+        for name, val in args.keywords.items():
+            st.put(ref, Pos("i", name), bind(val))
+        return
+    for link in list(other):
+        length = known_length(st, link.ref)
+        mine = known_length(st, ref)
+        if length is not None and mine is not None and not frame.loops:
+            for k in range(length):
+                st.put(ref, Pos("i", mine + k), element(frame, st, link.ref, Pos("i", k)))
+            set_length(frame, st, ref, mine + length)
+            continue
+        inner = iterate_val(frame, st, {link: FRESH}, ANY, ir.Const(ir.NOWHERE, None))
+        if any(isinstance(a, GenOf) for a in link.ref.type):
+            made = collect(frame, st, {link: FRESH}, ir.Const(ir.NOWHERE, None))
+            inner = EMPTY
+            for item in made:
+                inner = join(inner, element(frame, st, item.ref, ANY))
+        store_element(frame, st, ref, ANY, inner, True)
+        set_length(frame, st, ref, None)
+
+
+__all__ = ["call_property", "library_call", "unresolved"]

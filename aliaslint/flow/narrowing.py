@@ -1,0 +1,218 @@
+"""What a condition tells about the values that it tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aliaslint.flow.state import State
+from aliaslint.flow.values import EMPTY, Link, Ref, Val
+from aliaslint.lower import ir
+from aliaslint.program import library
+from aliaslint.program.types import ARRAY, NOTHING, ClassOf, Ext, Inst, Type, is_plain
+
+if TYPE_CHECKING:
+    from aliaslint.flow.frame import Frame
+
+PLAIN_CLASSES = frozenset(
+    f"builtins.{n}" for n in ("int", "float", "bool", "str", "list", "tuple", "dict", "set")
+)
+
+
+def narrow(frame: Frame, st: State, test: ir.Expr, truth: bool) -> bool:
+    """Refine `st` by the outcome of `test`; False if the outcome is impossible."""
+    match test:
+        case ir.Const(value=value):
+            return bool(value) == truth
+        case ir.Not(value=value):
+            return narrow(frame, st, value, not truth)
+        case ir.BoolOp(op=op, values=values):
+            if (op == "and") == truth:
+                return all(narrow(frame, st, v, truth) for v in values)
+            return True
+        case ir.Fresh(operands=(left, ir.Const(value=None)), how="is" | "is not" as how):
+            return narrow_none(frame, st, left, (how == "is") == truth)
+        case ir.Call(fn=ir.Name(name="isinstance", scope="global"), args=(subject, kind)):
+            return narrow_class(frame, st, subject.value, kind.value, truth)
+        case ir.Call(fn=ir.Name(name="hasattr", scope="global"), args=(subject, what)):
+            return narrow_hasattr(frame, st, subject.value, what.value, truth)
+        case ir.Name(name="TYPE_CHECKING"):
+            return not truth
+        case ir.Name() | ir.Attr():
+            return narrow_none(frame, st, test, False) if truth else True
+        case ir.Walrus(target=ir.ToName(name=name, scope=scope, depth=depth), at=at):
+            return narrow(frame, st, ir.Name(at, name, scope, depth), truth)
+        case ir.Fresh(
+            operands=(ir.Call(fn=ir.Name(name="type", scope="global"), args=(subject,)), kind),
+            how="is" | "compare",
+        ):
+            return narrow_class(frame, st, subject.value, kind, truth) if truth else True
+        case _:
+            return True
+
+
+def keep(frame: Frame, st: State, expr: ir.Expr, wanted: object) -> bool:
+    """Keep the links of a name or field that `wanted(ref)` allows; False if none is left."""
+    assert callable(wanted)
+    match expr:
+        case ir.Name(name=name, scope="local"):
+            if frame.frame_ref is not None and name in frame.fn.cells:
+                return True
+            key = frame.variable(name)
+            val = st.env.get(key)
+            if val:
+                kept = {link: s for link, s in val.items() if wanted(link.ref)}
+                if len(kept) != len(val):
+                    st.env[key] = kept
+                return bool(kept)
+        case ir.Attr(obj=ir.Name() as obj, name=name):
+            owners = frame.load_name(st, obj)
+            if len(owners) == 1:
+                ref = next(iter(owners)).ref
+                located = st.peek(ref, name)
+                if located and not ref.many:
+                    kept = {link: s for link, s in located.items() if wanted(link.ref)}
+                    if len(kept) != len(located):
+                        st.put(ref, name, kept)
+                    return bool(kept)
+        case _:
+            pass
+    return True
+
+
+def narrow_none(frame: Frame, st: State, expr: ir.Expr, is_none: bool) -> bool:
+    def wanted(ref: Ref) -> bool:
+        type_ = frame.type_of(st, ref)
+        if is_none:
+            return "none" in type_ or "unknown" in type_ or not type_
+        return type_ != frozenset({"none"})
+
+    possible = keep(frame, st, expr, wanted)
+    if is_none and possible:
+        clear(frame, st, expr)
+    return possible
+
+
+def clear(frame: Frame, st: State, expr: ir.Expr) -> None:
+    """The value is None here: it holds no handle."""
+    if isinstance(expr, ir.Name) and expr.scope == "local" and expr.name not in frame.fn.cells:
+        st.env[frame.variable(expr.name)] = frame.plain(frozenset({"none"}))
+
+
+def classes_of(frame: Frame, st: State, expr: ir.Expr) -> list[object]:
+    match expr:
+        case ir.Build(items=items):
+            return [c for item in items for c in classes_of(frame, st, item)]
+        case ir.Fresh(operands=operands, how="arith"):
+            return [c for o in operands for c in classes_of(frame, st, o)]
+        case ir.Name() | ir.Attr():
+            symbol = frame.a.kinds.dotted(expr, frame.module)
+            return [symbol]
+        case _:
+            return [None]
+
+
+def narrow_class(frame: Frame, st: State, subject: ir.Expr, kind: ir.Expr, truth: bool) -> bool:
+    """`isinstance(subject, kind)`: arrays, numbers and classes of the program."""
+    wanted_classes = classes_of(frame, st, kind)
+    if any(c is None for c in wanted_classes):
+        return True
+    arrays = Ext("mlx.core.array") in wanted_classes
+
+    def matches(ref: Ref) -> bool | None:
+        type_ = frame.type_of(st, ref)
+        verdicts = {match_atom(frame, atom, wanted_classes, arrays) for atom in type_}
+        return verdicts.pop() if len(verdicts) == 1 else None
+
+    def wanted(ref: Ref) -> bool:
+        verdict = matches(ref)
+        if verdict is None and arrays and not truth:
+            return not could_be_only_array(frame.type_of(st, ref))
+        if verdict is None and truth and not arrays and only_plain(wanted_classes):
+            return False
+        return verdict is None or verdict == truth
+
+    val = current(frame, st, subject)
+    if val and all(matches(link.ref) is (not truth) for link in val):
+        return False
+    possible = keep(frame, st, subject, wanted)
+    if not possible:
+        forget(frame, st, subject)
+    elif truth:
+        refine(frame, st, subject, wanted_classes, arrays)
+    return True
+
+
+def match_atom(frame: Frame, atom: object, wanted: list[object], arrays: bool) -> bool | None:
+    match atom:
+        case "array":
+            return arrays
+        case "unknown":
+            return None
+        case Inst(key=key):
+            info = frame.a.classes.get(key)
+            mine = {ClassOf(i.key) for i in info.mro} if info else set()
+            return bool(mine & set(wanted))
+        case "scalar" | "str" | "none" | "other":
+            return None if not only_array(wanted) else False
+        case _:
+            return None
+
+
+def only_array(wanted: list[object]) -> bool:
+    return wanted == [Ext("mlx.core.array")]
+
+
+def only_plain(wanted: list[object]) -> bool:
+    return all(isinstance(c, Ext) and c.dotted in PLAIN_CLASSES for c in wanted)
+
+
+def could_be_only_array(type_: Type) -> bool:
+    """A handle of unknown kind that is no array cannot be stale: it need not be followed."""
+    return "array" in type_ or "unknown" in type_ or type_ == NOTHING
+
+
+def current(frame: Frame, st: State, subject: ir.Expr) -> Val:
+    """Return what a name or a field of a name holds now, without loading anything."""
+    match subject:
+        case ir.Name():
+            return frame.load_name(st, subject)
+        case ir.Attr(obj=ir.Name() as obj, name=name):
+            val = EMPTY
+            for owner in frame.load_name(st, obj):
+                val = {**val, **(st.peek(owner.ref, name) or EMPTY)}
+            return val
+        case _:
+            return EMPTY
+
+
+def forget(frame: Frame, st: State, subject: ir.Expr) -> None:
+    """Nothing that is followed is left: the name holds a plain value here."""
+    if isinstance(subject, ir.Name) and subject.scope == "local":
+        st.env[frame.variable(subject.name)] = frame.plain()
+
+
+def refine(frame: Frame, st: State, subject: ir.Expr, wanted: list[object], arrays: bool) -> None:
+    val = current(frame, st, subject)
+    insts = frozenset(Inst(c.key) for c in wanted if isinstance(c, ClassOf))
+    if arrays and len(wanted) == 1:
+        type_: Type = ARRAY
+    elif insts and len(insts) == len(wanted):
+        type_ = insts
+    else:
+        return
+    for link in val:
+        old = frame.type_of(st, link.ref)
+        if "unknown" in old or (type_ == ARRAY and "array" in old):
+            st.narrowed[link.ref] = type_
+
+
+def narrow_hasattr(frame: Frame, st: State, subject: ir.Expr, what: ir.Expr, truth: bool) -> bool:
+    attribute = what.value if isinstance(what, ir.Const) else None
+    array_like = attribute in library.METADATA or attribute in library.ARRAY_METHODS
+    if not array_like or truth:
+        return True
+    keep(frame, st, subject, lambda ref: not could_be_only_array(frame.type_of(st, ref)))
+    return True
+
+
+__all__ = ["Link", "is_plain", "narrow"]

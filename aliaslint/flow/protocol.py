@@ -1,0 +1,77 @@
+"""Which classes may stand behind a call of the cache protocol on an unknown receiver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from aliaslint.program.classes import ClassInfo, Method
+from aliaslint.program.modules import Module
+
+if TYPE_CHECKING:
+    from aliaslint.flow.context import Analysis
+
+CACHE_MODULES = ("mlx_lm.models.cache",)
+
+
+def candidates(analysis: Analysis, module: Module, name: str) -> list[tuple[str, Method]]:
+    """Return (class key, method) for every class of the same package, and of its cache
+    dependency, that defines `name`. Classes of tests are candidates in tests alone."""
+    package = module.dotted.partition(".")[0]
+    key = (package, name, module.is_test)
+    if key not in analysis.candidates:
+        found: dict[str, tuple[str, Method]] = {}
+        for info in protocol_classes(analysis, module, name):
+            method = info.find(name)
+            if method is not None:
+                found.setdefault(info.key, (info.key, method))
+        analysis.candidates[key] = list(found.values())
+    return analysis.candidates[key]
+
+
+def protocol_classes(analysis: Analysis, module: Module, name: str) -> Iterator[ClassInfo]:
+    root = analysis.modules.package_of(module.path)[0]
+    needle = f"def {name}"
+    for other in [*analysis.modules.by_id.values()]:
+        if other.is_test and not module.is_test:
+            continue
+        same = analysis.modules.package_of(other.path)[0] == root
+        if not same and not other.dotted.startswith(CACHE_MODULES):
+            continue
+        yield from classes_defining(analysis, other, name, needle)
+    for dotted in CACHE_MODULES:
+        found = analysis.modules.find(module, dotted)
+        if found is not None:
+            yield from classes_defining(analysis, found, name, needle)
+
+
+def classes_defining(
+    analysis: Analysis, module: Module, name: str, needle: str
+) -> Iterator[ClassInfo]:
+    """Classes of the module that define the method, or inherit it from the program."""
+    import ast
+
+    for class_name, (kind, node) in module.names.items():
+        if kind != "class" or not isinstance(node, ast.ClassDef):
+            continue
+        own = any(getattr(s, "name", "") == name for s in node.body)
+        if not own and not node.bases:
+            continue
+        info = analysis.classes.get(f"{module.id}:{class_name}")
+        if info is not None and info.find(name) is not None and not is_protocol_stub(info, name):
+            yield info
+
+
+def is_protocol_stub(info: ClassInfo, name: str) -> bool:
+    """A base that only raises or passes stands for nothing that runs."""
+    import ast
+
+    method = info.find(name)
+    if method is None:
+        return True
+    body = [
+        s
+        for s in method.node.body
+        if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
+    ]
+    return not body or all(isinstance(s, (ast.Pass, ast.Raise)) for s in body)

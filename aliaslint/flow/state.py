@@ -1,0 +1,195 @@
+"""The abstract state: variables, locations, and the operations on both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from aliaslint.flow.values import (
+    EMPTY,
+    FRESH,
+    Key,
+    Link,
+    Mark,
+    Pos,
+    Prov,
+    Ref,
+    Refs,
+    Stale,
+    Val,
+    join,
+)
+from aliaslint.program.types import Inst, Type
+
+# A binding is a variable ("var", name) or a location (reference, key).
+Binding = tuple[object, object]
+InitType = Callable[[Ref, Key], Type]
+
+
+class State:
+    """Variables and locations at one program point. Inner dicts are never changed in place."""
+
+    __slots__ = ("env", "heap", "narrowed", "owned")
+
+    def __init__(self) -> None:
+        self.env: dict[str, Val] = {}
+        self.heap: dict[Ref, dict[Key, Val]] = {}
+        self.narrowed: dict[Ref, Type] = {}
+        self.owned: frozenset[Ref] = frozenset()
+
+    def copy(self) -> State:
+        new = State.__new__(State)
+        new.env = dict(self.env)
+        new.heap = dict(self.heap)
+        new.narrowed = dict(self.narrowed)
+        new.owned = self.owned
+        return new
+
+    def same(self, other: State) -> bool:
+        return self.env == other.env and self.heap == other.heap
+
+    # --- locations
+
+    def peek(self, ref: Ref, key: Key) -> Val | None:
+        fields = self.heap.get(ref)
+        return None if fields is None else fields.get(key)
+
+    def put(self, ref: Ref, key: Key, val: Val) -> None:
+        self.heap[ref] = {**self.heap.get(ref, {}), key: val}
+
+    def bindings(self) -> Iterator[tuple[Binding, Val]]:
+        for name, val in self.env.items():
+            yield ("var", name), val
+        for ref, fields in self.heap.items():
+            for key, val in fields.items():
+                yield (ref, key), val
+
+    def set(self, binding: Binding, val: Val) -> None:
+        if binding[0] == "var":
+            self.env[str(binding[1])] = val
+        else:
+            self.put(binding[0], binding[1], val)  # type: ignore[arg-type]
+
+    def mark(self, ref: Ref, mark: Mark, spared: Callable[[Binding], bool]) -> None:
+        """Add `mark` to every binding that may hold `ref`, but for the spared ones."""
+        for binding, val in list(self.bindings()):
+            if any(link.ref is ref for link in val) and not spared(binding):
+                self.set(binding, marked(val, ref, mark))
+
+    # --- joining
+
+    def join(self, other: State | None, refs: Refs, init_type: InitType) -> State:
+        """Return the union of two states; an entry location that one side has not touched
+        still holds there what it held on entry."""
+        if other is None or other is self:
+            return self
+        new = State.__new__(State)
+        new.env = dict(self.env)
+        for name, val in other.env.items():
+            have = new.env.get(name)
+            new.env[name] = val if have is None else join(have, val)
+        new.heap = dict(self.heap)
+        for ref, fields in other.heap.items():
+            mine = new.heap.get(ref)
+            if mine is fields:
+                continue
+            new.heap[ref] = join_fields(ref, mine or {}, fields, refs, init_type)
+        for ref, fields in self.heap.items():
+            if ref not in other.heap and ref.kind in ENTRY_KINDS:
+                new.heap[ref] = join_fields(ref, fields, {}, refs, init_type)
+        new.narrowed = {r: t for r, t in self.narrowed.items() if other.narrowed.get(r) == t}
+        new.owned = self.owned | other.owned
+        return new
+
+    # --- renaming positions
+
+    def rename(self, rename: Callable[[Ref], Ref], rekey: Callable[[Ref, Key], Key]) -> None:
+        """Replace every reference and key; locations that fall together are joined."""
+        self.env = {name: rename_val(val, rename) for name, val in self.env.items()}
+        heap: dict[Ref, dict[Key, Val]] = {}
+        for ref, fields in self.heap.items():
+            new_ref = rename(ref)
+            have = heap.setdefault(new_ref, {})
+            for key, val in fields.items():
+                new_key = rekey(ref, key)
+                new_val = rename_val(val, rename)
+                have[new_key] = join(have[new_key], new_val) if new_key in have else new_val
+        self.heap = heap
+        self.narrowed = {rename(r): t for r, t in self.narrowed.items()}
+        self.owned = frozenset(rename(r) for r in self.owned)
+
+
+ENTRY_KINDS = frozenset({"root", "init"})
+
+
+def join_fields(
+    ref: Ref, mine: dict[Key, Val], theirs: dict[Key, Val], refs: Refs, init_type: InitType
+) -> dict[Key, Val]:
+    fields = dict(mine)
+    for key, val in theirs.items():
+        if key in mine:
+            fields[key] = join(mine[key], val)
+        elif ref.kind in ENTRY_KINDS and not is_summary_key(key):
+            fields[key] = join(initial(ref, key, refs, init_type), val)
+        else:
+            fields[key] = val
+    if ref.kind in ENTRY_KINDS:
+        for key, val in mine.items():
+            if key not in theirs and not is_summary_key(key):
+                fields[key] = join(val, initial(ref, key, refs, init_type))
+    return fields
+
+
+def is_summary_key(key: Key) -> bool:
+    return (isinstance(key, Pos) and key.kind in {"*", "old", "?", "cur"}) or key == "#space"
+
+
+def initial(ref: Ref, key: Key, refs: Refs, init_type: InitType) -> Val:
+    """Return what the entry location (ref, key) held when the function was entered."""
+    inner = refs.init(ref, key, init_type(ref, key))
+    owner = is_object(ref) and isinstance(key, str)
+    return {Link(inner, initial_prov(ref, key, owner)): FRESH}
+
+
+_INITIAL: dict[tuple[Ref, Key, bool], Prov] = {}
+
+
+def initial_prov(ref: Ref, key: Key, owner: bool) -> Prov:
+    return Prov("initial", text=str(key), token=(ref, key), owner=owner, in_location=True)
+
+
+def is_object(ref: Ref) -> bool:
+    """True for references that are instances or of unknown kind, not containers or frames."""
+    if ref.kind in {"module", "ext"} or (ref.kind == "alloc" and not ref.type):
+        return False
+    return any(isinstance(atom, Inst) or atom == "unknown" for atom in ref.type)
+
+
+def marked(val: Val, ref: Ref, mark: Mark) -> Val:
+    """Return `val` with `mark` on every link that holds `ref`."""
+    new = dict(val)
+    for link, stale in val.items():
+        if link.ref is ref:
+            new[link] = stale | {Stale(link.prov, mark)}
+    return new
+
+
+def rename_val(val: Val, rename: Callable[[Ref], Ref]) -> Val:
+    if not any(rename(link.ref) is not link.ref for link in val):
+        return val
+    new: Val = {}
+    for link, stale in val.items():
+        moved = Link(rename(link.ref), link.prov)
+        new[moved] = new.get(moved, FRESH) | stale
+    return new
+
+
+def refs_of(val: Val) -> list[Ref]:
+    return [link.ref for link in val] if val else []
+
+
+def without(val: Val, drop: Callable[[Ref], bool]) -> Val:
+    kept = {link: stale for link, stale in val.items() if not drop(link.ref)}
+    return kept if len(kept) != len(val) else val
+
+
+__all__ = ["EMPTY", "Binding", "State", "initial", "is_object", "marked", "refs_of", "without"]

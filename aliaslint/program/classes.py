@@ -1,0 +1,296 @@
+"""Classes of the program: bases, methods, properties, and the functions of every module."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from aliaslint.lower import ir
+from aliaslint.program.modules import DefNode, Module, ModuleTable, Symbol
+from aliaslint.program.types import ClassOf, Ext, FuncOf, Mod
+
+
+@dataclass(slots=True, eq=False)
+class Method:
+    """One function of a class; `role` is method, static, class, property or setter."""
+
+    node: DefNode
+    role: str
+    owner: ClassInfo
+
+    @property
+    def key(self) -> str:
+        return f"{self.owner.key}.{self.node.name}:{self.node.lineno}:{self.node.col_offset}"
+
+
+@dataclass(slots=True, eq=False)
+class ClassInfo:
+    key: str
+    name: str
+    module: Module
+    node: ast.ClassDef
+    parent: ir.Function | None = None
+    methods: dict[str, Method] = field(default_factory=dict)
+    setters: dict[str, Method] = field(default_factory=dict)
+    bases: tuple[ClassInfo, ...] = ()
+    outside_bases: tuple[str, ...] = ()
+    mro: tuple[ClassInfo, ...] = ()
+    fields: tuple[str, ...] = ()  # of a dataclass or named tuple, in order
+    record: str = ""  # "dataclass", "namedtuple" or ""
+    class_names: frozenset[str] = frozenset()
+    patches: dict[str, list[FuncOf]] = field(default_factory=dict)
+
+    def find(self, name: str) -> Method | None:
+        for info in self.mro:
+            if name in info.methods:
+                return info.methods[name]
+        return None
+
+    def find_setter(self, name: str) -> Method | None:
+        for info in self.mro:
+            if name in info.setters:
+                return info.setters[name]
+            if name in info.methods:
+                return None
+        return None
+
+    def after(self, owner: ClassInfo, name: str) -> Method | None:
+        """Return the method that `super()` finds from within a method of `owner`."""
+        seen = False
+        for info in self.mro:
+            if seen and name in info.methods:
+                return info.methods[name]
+            seen = seen or info is owner
+        return None
+
+    def has_class_name(self, name: str) -> ClassInfo | None:
+        for info in self.mro:
+            if name in info.class_names:
+                return info
+        return None
+
+    def is_module_class(self) -> bool:
+        """True for subclasses of `mlx.nn.Module`, whose instances are called through."""
+        return any("nn." in base and base.startswith("mlx") for base in self.all_outside())
+
+    def all_outside(self) -> Iterator[str]:
+        for info in self.mro:
+            yield from info.outside_bases
+
+
+class ClassTable:
+    """Finds classes and functions by key; lowers functions when they are first needed."""
+
+    def __init__(self, modules: ModuleTable) -> None:
+        self.modules = modules
+        self._classes: dict[str, ClassInfo | None] = {}
+        self._functions: dict[str, ir.Function] = {}
+        self.registered: dict[str, ir.Function] = {}
+        self.owner_of: dict[str, ClassInfo] = {}
+        self.subclasses: dict[str, list[ClassInfo]] = {}
+
+    # --- classes
+
+    def get(self, key: str) -> ClassInfo | None:
+        if key not in self._classes:
+            self._classes[key] = None
+            found = self._definition(key)
+            if found:
+                self._classes[key] = self._build(key, *found)
+        return self._classes[key]
+
+    def _definition(self, key: str) -> tuple[Module, ast.ClassDef, ir.Function | None] | None:
+        module_id, _, name = key.partition(":")
+        module = self.modules.by_id.get(module_id)
+        if module is None:
+            return None
+        if key in module.lowering.local_classes:
+            node, parent = module.lowering.local_classes[key]
+            return module, node, parent
+        binding = module.names.get(name)
+        if binding and binding[0] == "class":
+            assert isinstance(binding[1], ast.ClassDef)
+            return module, binding[1], None
+        return None
+
+    def _build(
+        self, key: str, module: Module, node: ast.ClassDef, parent: ir.Function | None
+    ) -> ClassInfo:
+        info = ClassInfo(key, node.name, module, node, parent)
+        self._classes[key] = info
+        collect_methods(info, node.body)
+        bases: list[ClassInfo] = []
+        outside: list[str] = []
+        for base in node.bases:
+            symbol = self.symbol_of(module, base)
+            match symbol:
+                case ClassOf(key=base_key):
+                    found = self.get(base_key)
+                    if found and found is not info:
+                        bases.append(found)
+                case Ext(dotted=dotted):
+                    outside.append(dotted)
+                case _:
+                    outside.append(ast.unparse(base))
+        info.bases, info.outside_bases = tuple(bases), tuple(outside)
+        info.mro = linearise(info)
+        for ancestor in info.mro[1:]:
+            self.subclasses.setdefault(ancestor.key, []).append(info)
+        self._record(info)
+        return info
+
+    def _record(self, info: ClassInfo) -> None:
+        decorators = [ast.unparse(d) for d in info.node.decorator_list]
+        inherited = tuple(f for b in info.bases for f in b.fields)
+        own = tuple(
+            s.target.id
+            for s in info.node.body
+            if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+        )
+        if any("dataclass" in d for d in decorators):
+            info.record = "dataclass"
+        elif any("NamedTuple" in b for b in info.outside_bases):
+            info.record = "namedtuple"
+        elif any(b.record for b in info.bases):
+            info.record = next(b.record for b in info.bases if b.record)
+        if info.record:
+            info.fields = inherited + tuple(f for f in own if f not in inherited)
+
+    def symbol_of(self, module: Module, node: ast.expr) -> Symbol | None:
+        """Return what a name or dotted path means at the top level of `module`."""
+        match node:
+            case ast.Name(id=name):
+                return self.modules.resolve(module, name)
+            case ast.Attribute(value=value, attr=attr):
+                base = self.symbol_of(module, value)
+                match base:
+                    case Ext(dotted=dotted):
+                        return Ext(f"{dotted}.{attr}")
+                    case Mod(key=module_id):
+                        found = self.modules.by_id[module_id]
+                        return self.member(found, attr)
+                    case _:
+                        return None
+            case ast.Subscript(value=value):
+                return self.symbol_of(module, value)
+            case _:
+                return None
+
+    def member(self, module: Module, attr: str) -> Symbol | None:
+        """Return what `module.attr` means: a name of it, or a module below it."""
+        symbol = self.modules.resolve(module, attr)
+        if symbol is None or (isinstance(symbol, Ext) and symbol.dotted == f"builtins.{attr}"):
+            below = self.modules.find(module, f".{attr}")
+            if below and module.path.name == "__init__.py":
+                return Mod(below.id)
+            return None
+        return symbol
+
+    # --- functions
+
+    def method(self, method: Method) -> ir.Function:
+        key = method.key
+        if key not in self._functions:
+            owner = method.owner
+            lowering = owner.module.lowering
+            _, _, class_name = owner.key.partition(":")
+            function = lowering.function(method.node, f"{class_name}.{method.node.name}", owner.key)
+            if owner.parent is not None:
+                function.parent = owner.parent
+            self._functions[key] = function
+            self.owner_of[function.key] = owner
+        return self._functions[key]
+
+    def function(self, key: str) -> ir.Function | None:
+        """Return a module-level function by the key that `FuncOf` carries."""
+        if key not in self._functions:
+            module_id, name, _, _ = key.split(":")
+            module = self.modules.by_id[module_id]
+            binding = module.names.get(name)
+            if not binding or not isinstance(binding[1], (ast.FunctionDef, ast.AsyncFunctionDef)):
+                return None
+            self._functions[key] = module.lowering.function(binding[1], name)
+        return self._functions[key]
+
+    def register(self, function: ir.Function) -> None:
+        """Remember a nested function met while lowering another one."""
+        self._functions[function.key] = function
+        self.registered[function.key] = function
+
+    def known_function(self, key: str) -> ir.Function | None:
+        return self._functions.get(key)
+
+
+def collect_methods(info: ClassInfo, body: list[ast.stmt]) -> None:
+    """Record the methods of a class body with their roles, and its plain attributes."""
+    names: set[str] = set(info.class_names)
+    for node in body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                role = role_of(node)
+                method = Method(node, role, info)
+                if role == "setter":
+                    info.setters[name] = method
+                elif role != "deleter":
+                    info.methods[name] = method
+            case ast.Assign(targets=targets):
+                names.update(t.id for t in targets if isinstance(t, ast.Name))
+                alias_method(info, node)
+            case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
+                names.add(name)
+            case ast.If(body=then, orelse=other):
+                collect_methods(info, then)
+                collect_methods(info, other)
+                names.update(info.class_names)
+            case _:
+                pass
+    info.class_names = frozenset(names)
+
+
+def alias_method(info: ClassInfo, node: ast.Assign) -> None:
+    """`step = update_and_fetch` and `state = property(get, set)` in a class body."""
+    match node.value:
+        case ast.Name(id=source) if source in info.methods:
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    info.methods[target.id] = info.methods[source]
+        case ast.Call(func=ast.Name(id="property"), args=[ast.Name(id=getter), *rest]):
+            for target in node.targets:
+                if isinstance(target, ast.Name) and getter in info.methods:
+                    info.methods[target.id] = Method(info.methods[getter].node, "property", info)
+                    if rest and isinstance(rest[0], ast.Name) and rest[0].id in info.methods:
+                        node_ = info.methods[rest[0].id].node
+                        info.setters[target.id] = Method(node_, "setter", info)
+        case _:
+            pass
+
+
+def role_of(node: DefNode) -> str:
+    for decorator in node.decorator_list:
+        text = ast.unparse(decorator)
+        if text in {"staticmethod", "classmethod"}:
+            return text.removesuffix("method")
+        if text == "property" or text.endswith("cached_property"):
+            return "property"
+        if text.endswith(".setter"):
+            return "setter"
+        if text.endswith(".deleter"):
+            return "deleter"
+    if node.name == "__new__":
+        return "static"
+    if node.name in {"__init_subclass__", "__class_getitem__"}:
+        return "class"
+    return "method"
+
+
+def linearise(info: ClassInfo) -> tuple[ClassInfo, ...]:
+    """Return the classes in lookup order (C3 for the common cases: depth first, last kept)."""
+    order: list[ClassInfo] = [info]
+    for base in info.bases:
+        order.extend(base.mro or (base,))
+    kept: list[ClassInfo] = []
+    for i, item in enumerate(order):
+        if item not in order[i + 1 :]:
+            kept.append(item)
+    return tuple(kept)

@@ -1,0 +1,101 @@
+"""Kinds of values, as sets of atoms: what a handle or an object may be.
+
+A type is a frozenset of atoms; the empty set means "nothing known yet", `UNKNOWN` means that
+anything is possible. Only `ARRAY` in the set makes an in-place update of a handle count.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Inst(NamedTuple):
+    """An instance of a class of the program, or (key with a dot) of an outside library."""
+
+    key: str
+
+
+class ExtInst(NamedTuple):
+    dotted: str
+
+
+class Seq(NamedTuple):
+    """A list, tuple or set of elements of one type."""
+
+    kind: str
+    element: Type
+
+
+class Tup(NamedTuple):
+    """A tuple display with a type for each position."""
+
+    elements: tuple[Type, ...]
+
+
+class Map(NamedTuple):
+    element: Type
+
+
+class FuncOf(NamedTuple):
+    key: str
+
+
+class GenOf(NamedTuple):
+    """A generator or coroutine object of a function of the program, not yet entered."""
+
+    key: str
+
+
+class PartialOf(NamedTuple):
+    """What `functools.partial` gives back; its parts are locations of the object."""
+
+    kind: str = "partial"
+
+
+class ClassOf(NamedTuple):
+    key: str
+
+
+class Ext(NamedTuple):
+    """A name of an outside library, or a builtin: `mlx.core.array`, `builtins.len`."""
+
+    dotted: str
+
+
+class Mod(NamedTuple):
+    key: str
+
+
+Atom = str | Inst | ExtInst | Seq | Tup | Map | FuncOf | GenOf | PartialOf | ClassOf | Ext | Mod
+Type = frozenset[Atom]
+
+NOTHING: Type = frozenset()
+ARRAY: Type = frozenset({"array"})
+SCALAR: Type = frozenset({"scalar"})
+NONE: Type = frozenset({"none"})
+OTHER: Type = frozenset({"other"})
+STR: Type = frozenset({"str"})
+UNKNOWN: Type = frozenset({"unknown"})
+
+PLAIN = frozenset({"scalar", "none", "str", "other"})
+
+
+def may_be_array(type_: Type) -> bool:
+    return "array" in type_
+
+
+def never_array(type_: Type) -> bool:
+    """True where every atom is known and none of them is an array or unknown."""
+    return bool(type_) and "array" not in type_ and "unknown" not in type_
+
+
+def is_plain(type_: Type) -> bool:
+    """True for values that are immutable and hold no handle: numbers, text, None."""
+    return bool(type_) and all(atom in PLAIN for atom in type_)
+
+
+def known_atoms(type_: Type) -> Type:
+    """Return the atoms to act on: what may be an array is taken for one, not for anything."""
+    if "array" in type_ and "unknown" in type_:
+        return type_ - UNKNOWN
+    return type_

@@ -1,0 +1,263 @@
+"""From proven faults to findings: which rule a fault belongs to, where it is placed, its trace.
+
+One fault gives one finding. What was updated, and how the stale binding came by the handle,
+decide the rule; the reads of one capture are gathered under it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aliaslint.findings import Role, Span, Step
+from aliaslint.flow.context import Analysis, Fault
+from aliaslint.flow.values import Mark, Prov, Site, Where
+from aliaslint.lower.ir import At
+
+OWNER_UPDATES = frozenset({"attr", "attr-item"})
+LOCAL_UPDATES = frozenset({"name", "name-item", "element", "element-item"})
+MAX_READS = 12
+
+
+@dataclass(slots=True)
+class Group:
+    """All faults that share one finding: its rule, its place, its mutations and reads."""
+
+    code: str
+    where: Where
+    victim: Prov
+    marks: dict[Site, Mark] = field(default_factory=dict)
+    reads: dict[Where, tuple[Where, ...]] = field(default_factory=dict)
+    left: bool = False
+
+    def add(self, fault: Fault) -> None:
+        old = self.marks.get(fault.mark.site)
+        if old is None or len(fault.mark.chain) < len(old.chain):
+            self.marks[fault.mark.site] = fault.mark
+        if fault.kind == "left":
+            self.left = True
+        elif fault.where not in self.reads or len(fault.calls) < len(self.reads[fault.where]):
+            self.reads[fault.where] = fault.calls
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What the rules look at: the analysis, the grouped faults, and places in source text."""
+
+    analysis: Analysis
+    exposed: frozenset[str]
+    shared: frozenset[str]
+    groups: dict[tuple[str, Where], Group] = field(default_factory=dict)
+    proven: set[Site] = field(default_factory=set)
+    sharing: set[Site] = field(default_factory=set)
+
+    # --- source text
+
+    def path(self, where: Where) -> Path:
+        return self.analysis.modules.by_id[where.module].path
+
+    def in_target(self, where: Where) -> bool:
+        return self.analysis.modules.by_id[where.module].in_target
+
+    def span(self, where: Where) -> Span:
+        lines = self.analysis.modules.by_id[where.module].lines
+        return span_of(lines, where.at)
+
+    def text(self, where: Where, limit: int = 60) -> str:
+        """Return the source at a place, on one line and cut where it is long."""
+        lines = self.analysis.modules.by_id[where.module].lines
+        line, column, end_line, end_column = where.at
+        if not 0 < line <= len(lines):
+            return ""
+        if line == end_line:
+            raw = lines[line - 1].encode()[column:end_column].decode("utf-8", "replace")
+        else:
+            raw = lines[line - 1].encode()[column:].decode("utf-8", "replace").strip() + " ..."
+        raw = " ".join(raw.split())
+        return raw if len(raw) <= limit else raw[: limit - 3] + "..."
+
+    def line(self, where: Where) -> str:
+        lines = self.analysis.modules.by_id[where.module].lines
+        return lines[where.at[0] - 1] if 0 < where.at[0] <= len(lines) else ""
+
+    def place(self, where: Where) -> str:
+        return f"{self.path(where).name}:{where.at[0]}"
+
+    def order(self, where: Where) -> tuple[str, At]:
+        return (str(self.path(where)), where.at)
+
+    def bound_name(self, where: Where) -> str:
+        """Return the name that a capture is bound to on its line, or the captured text."""
+        match = re.match(r"\s*([A-Za-z_][\w.]*)\s*(?::[^=]+)?(?:=|:=)(?!=)", self.line(where))
+        return match.group(1) if match else self.text(where)
+
+    # --- traces
+
+    def step(self, role: Role, where: Where, message: str) -> Step:
+        return Step(role, self.path(where), self.span(where), message)
+
+    def mutations(self, group: Group) -> list[Mark]:
+        return sorted(group.marks.values(), key=lambda m: (len(m.chain), self.order(m.site.where)))
+
+    def trace(self, group: Group, first: Iterable[Step]) -> tuple[Step, ...]:
+        steps = [*first]
+        seen: set[Where] = set()
+        for mark in self.mutations(group):
+            for call in mark.chain:
+                if call not in seen:
+                    seen.add(call)
+                    steps.append(self.step("call", call, f"calls `{self.text(call)}`"))
+            text = self.text(mark.site.where)
+            where = mark.site.where
+            steps.append(self.step("mutation", where, f"`{text}` changes the array in place"))
+        for where in sorted(group.reads, key=self.order)[:MAX_READS]:
+            for call in group.reads[where]:
+                if call not in seen:
+                    seen.add(call)
+                    steps.append(self.step("call", call, f"calls `{self.text(call)}`"))
+            text = self.text(where)
+            steps.append(self.step("read", where, f"`{text}` reads the changed value"))
+        return tuple(steps)
+
+    def capture_steps(self, victim: Prov) -> list[Step]:
+        steps: list[Step] = []
+        if victim.where is not None and victim.kind == "capture":
+            text = f"`{self.text(victim.where)}` takes the live array, not a copy"
+            steps.append(self.step("capture", victim.where, text))
+        for hop in victim.hops:
+            text = self.text(hop.where)
+            match hop.kind:
+                case "call":
+                    message = f"gives back the live `{hop.text}`"
+                    steps.append(self.step("call", hop.where, message))
+                case "hand-over":
+                    message = f"`{text}` hands the array over: both hold the same one"
+                    steps.append(self.step("hand-over", hop.where, message))
+                case "store":
+                    message = f"`{text}` keeps the array, not a copy"
+                    steps.append(self.step("hand-over", hop.where, message))
+                case "alias":
+                    message = f"`{text}` is one more name for the array"
+                    steps.append(self.step("capture", hop.where, message))
+                case _:
+                    pass
+        return steps
+
+    def mutation_text(self, group: Group) -> str:
+        marks = self.mutations(group)
+        first = marks[0].site.where
+        text = f"`{self.text(first)}` ({self.place(first)})"
+        if len(marks) > 1:
+            text += f" and {len(marks) - 1} more in-place update" + "s" * (len(marks) > 2)
+        return text
+
+
+def span_of(lines: list[str], at: At) -> Span:
+    line, column, end_line, end_column = at
+    return Span(
+        max(line, 1),
+        characters(lines, line, column) + 1,
+        max(end_line, 1),
+        characters(lines, end_line, end_column) + 1,
+    )
+
+
+def characters(lines: list[str], line: int, column: int) -> int:
+    """Turn a column in UTF-8 bytes into one in characters."""
+    if not 0 < line <= len(lines):
+        return column
+    text = lines[line - 1]
+    if text.isascii():
+        return column
+    return len(text.encode("utf-8", "surrogatepass")[:column].decode("utf-8", "replace"))
+
+
+# --- which rule
+
+
+def gather(analysis: Analysis, exposed: frozenset[str], shared: frozenset[str]) -> Evidence:
+    """Group the faults of an analysis by the finding that they belong to."""
+    evidence = Evidence(analysis, exposed, shared)
+    for fault in analysis.faults.values():
+        placed = classify(evidence, fault)
+        if placed is None:
+            continue
+        code, where = placed
+        if code in {"AL101", "AL201"}:
+            evidence.proven.add(fault.mark.site)
+            if code == "AL201":
+                evidence.sharing.add(fault.mark.site)
+        group = evidence.groups.setdefault((code, where), Group(code, where, fault.victim))
+        group.add(fault)
+    return evidence
+
+
+def classify(evidence: Evidence, fault: Fault) -> tuple[str, Where] | None:
+    """Return the rule of a fault and the place of its finding."""
+    victim, mark = fault.victim, fault.mark
+    site = mark.site
+    if site.via == "unresolved":
+        where = capture_place(victim)
+        return ("AL102", where) if where is not None else None
+    if site.via in LOCAL_UPDATES:
+        return ("AL004" if has_owner(victim, mark) else "AL202"), site.where
+    if site.attr in evidence.shared:
+        return None
+    handed = hand_over(victim, mark)
+    if handed is not None:
+        return "AL201", handed
+    if victim.kind == "capture" and victim.where is not None:
+        return "AL101", victim.where
+    where = capture_place(victim)
+    if where is not None and victim.kind in {"param", "fresh", "token"}:
+        return "AL101", where
+    return "AL201", (victim.where or site.where)
+
+
+def has_owner(victim: Prov, mark: Mark) -> bool:
+    """True if the array updated through a local belongs to somebody's attribute."""
+    for prov in (victim, mark.source):
+        if prov is None:
+            continue
+        if prov.owner or prov.in_location and prov.kind == "initial":
+            return True
+        if any(hop.kind in {"store", "hand-over"} for hop in prov.hops):
+            return True
+    return False
+
+
+def hand_over(victim: Prov, mark: Mark) -> Where | None:
+    """Return where the array was handed to a second owner, if that is how it is shared."""
+    for prov in (victim, mark.source):
+        if prov is None:
+            continue
+        for hop in prov.hops:
+            if hop.kind == "hand-over":
+                return hop.where
+    if victim.kind == "static":
+        return victim.where
+    source = mark.source
+    if source is not None and source.kind == "static":
+        return source.where or victim.where
+    if victim.kind in {"fresh", "param", "token", "initial"}:
+        for prov in (victim, source):
+            for hop in prov.hops if prov is not None else ():
+                if hop.kind == "store":
+                    return hop.where
+    if victim.kind == "capture" and victim.in_location:
+        stored = next((h for h in victim.hops if h.kind == "store"), None)
+        same = stored and stored.text.rpartition(".")[2] == victim.text.rpartition(".")[2]
+        if stored and same:
+            return stored.where
+    return None
+
+
+def capture_place(victim: Prov) -> Where | None:
+    if victim.kind == "capture" and victim.where is not None:
+        return victim.where
+    for hop in victim.hops:
+        if hop.kind in {"alias", "arg", "store"}:
+            return hop.where
+    return victim.where
