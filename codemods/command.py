@@ -32,6 +32,8 @@ class EditCommand(VisitorBasedCodemodCommand):
     """
 
     HANDLERS: ClassVar[Mapping[Action, Callable[[EditCommand, cst.CSTNode, Repair], Edited]]] = {}
+    # Splits a repair of several places into one for each; it may raise Refused.
+    PARTS: ClassVar[Mapping[Action, Callable[[str, Repair], Sequence[Repair]]]] = {}
 
     def __init__(
         self,
@@ -82,7 +84,8 @@ class EditCommand(VisitorBasedCodemodCommand):
 
     def rewrite(self, tree: cst.Module) -> cst.Module:
         """Return the module with the repairs carried out; the same object if there are none."""
-        repairs = [r for r in self._wanted(tree) if r.action in self.HANDLERS]
+        wanted = [r for r in self._wanted(tree) if r.action in self.HANDLERS]
+        repairs = [part for repair in wanted for part in self._parts(tree, repair)]
         if not repairs:
             return tree
         self._module = tree
@@ -144,11 +147,18 @@ class EditCommand(VisitorBasedCodemodCommand):
 
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
-    ) -> cst.SimpleStatementLine | cst.FlattenSentinel[cst.SimpleStatementLine]:
-        """Give statements that were put before another one lines of their own; mind long lines."""
+    ) -> (
+        cst.SimpleStatementLine | cst.FlattenSentinel[cst.SimpleStatementLine] | cst.RemovalSentinel
+    ):
+        """Give statements that were put before another one lines of their own; mind long lines.
+
+        A line of which nothing is left but `x = x` goes.
+        """
         if not self._touched:
             return updated_node
         self._touched = False
+        if _assigns_itself(updated_node):
+            return cst.RemoveFromParent()
         lines = [updated_node]
         if len(original_node.body) == 1:
             lines = _on_lines_of_their_own(updated_node)
@@ -169,6 +179,17 @@ class EditCommand(VisitorBasedCodemodCommand):
         from aliaslint.codemods.facts import repairs
 
         return repairs(tree, self.context.filename, self._unsafe)
+
+    def _parts(self, tree: cst.Module, repair: Repair) -> Sequence[Repair]:
+        """Return the repairs of single places that a repair consists of; itself, most often."""
+        split = self.PARTS.get(repair.action)
+        if split is None:
+            return [repair]
+        try:
+            return split(tree.code, repair)
+        except Refused as error:
+            self.refused[repair] = str(error)
+            return []
 
     def _locate(self, tree: cst.Module, repairs: Sequence[Repair]) -> None:
         """Find the node of each repair; a place with several repairs gets the first."""
@@ -204,6 +225,14 @@ def parse_span(text: str) -> Span:
     line, column, end_line, end_column = match.groups()
     start = (int(line), int(column))
     return Span(*start, int(end_line or line), int(end_column or column))
+
+
+def _assigns_itself(line: cst.SimpleStatementLine) -> bool:
+    """Whether a line is `x = x`, which is what dropping an operation on `x` leaves."""
+    match line.body:
+        case [cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)], value=value)]:
+            return name.deep_equals(value)
+    return False
 
 
 def _on_lines_of_their_own(line: cst.SimpleStatementLine) -> list[cst.SimpleStatementLine]:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from aliaslint.codemods.command import EditCommand
+from aliaslint.codemods.native_rank import NativeRankCommand
 from aliaslint.codemods.rebind import RebindCommand
 from aliaslint.codemods.snapshot import SnapshotCommand
 
 
 class EveryCommand(EditCommand):
-    """Rebind and snapshot together; see `RebindCommand` and `SnapshotCommand`."""
+    """Rebind, snapshot and call at native rank together; see the three other commands."""
 
     DESCRIPTION = (
-        "Rebind in-place updates and copy captures, whatever the aliaslint analysis of the "
-        "module asks for."
+        "Rebind in-place updates, copy captures and call RoPE at native rank, whatever the "
+        "aliaslint analysis of the module asks for."
     )
-    HANDLERS = {**RebindCommand.HANDLERS, **SnapshotCommand.HANDLERS}  # noqa: RUF012
+    HANDLERS = {  # noqa: RUF012
+        **RebindCommand.HANDLERS,
+        **SnapshotCommand.HANDLERS,
+        **NativeRankCommand.HANDLERS,
+    }
+    PARTS = NativeRankCommand.PARTS
