@@ -122,7 +122,9 @@ def measure(package: Path, shape: str, jobs: int, twin: bool) -> Iterator[Measur
         }
         numbered = [{**item, "id": number} for number, item in enumerate(tasks.values())]
         with Pool(setups, jobs, child_environment(False), folder, inline=not forks()) as pool:
-            problems = {answer.task["id"]: answer.problem for answer in pool.run(numbered)}
+            problems = {
+                answer.task["id"]: answer.problem for answer in pool.run(numbered, lambda _: True)
+            }
         done: dict[tuple[str, int], list[Done]] = {}
         for (path, number, _), item in zip(tasks, numbered, strict=True):
             done.setdefault((path, number), []).append((item, problems[item["id"]]))
