@@ -42,10 +42,10 @@ def heading(finding: Finding, paint: Painter) -> str:
     """Return the one line that says where and what."""
     span = finding.span
     place = paint("path", f"{relative(finding.path)}:{span.line}:{span.column}:")
-    fix = paint("fix", f" [{finding.fixable} fix]") if finding.fixable else ""
+    fix = f", {finding.fixable} fix" if finding.fixable else ""
     level = " warning:" if finding.severity == "warning" else ""
     code = paint(finding.severity, f"{finding.code}{level}")
-    return f"{place} {code} {finding.name}{fix} {finding.message}"
+    return f"{place} {code} {finding.message} {paint('fix', f'[{finding.name}{fix}]')}"
 
 
 def error(problem: FileError, paint: Painter) -> str:
@@ -57,7 +57,7 @@ def error(problem: FileError, paint: Painter) -> str:
 
 def _finding(finding: Finding, lines: Lines, paint: Painter, full: bool) -> Iterator[str]:
     yield heading(finding, paint)
-    if not finding.trace:
+    if all(step.path == finding.path and step.span == finding.span for step in finding.trace):
         yield from _excerpt(finding.path, finding.span, lines, paint)
     elif full:
         for number, step in enumerate(finding.trace, 1):

@@ -378,7 +378,7 @@ def test_a_configuration_that_undoes_fixes_is_a_warning(place: Path) -> None:
     write(place, "pyproject.toml", "")
     write(place, "pkg/a.py", "")
     ran = run("check", "pkg", "--output-format", "concise")
-    assert ran.out.startswith("ruff.toml:1:16: AL902 warning: fix-reverting-rule ")
+    assert ran.out.startswith("ruff.toml:1:16: AL902 warning: `PLR6104` selects ")
     assert ran.status == 0
 
 

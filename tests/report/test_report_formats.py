@@ -104,15 +104,15 @@ def report(place: Path) -> Report:
 
 def test_text_shows_the_evidence(report: Report) -> None:
     assert render(report, "text", Style()) == (
-        "models/a b.py:3:18: AL101 stale-capture [safe fix] "
-        "`offset` is the live array of `cache.offset`, not a copy\n"
+        "models/a b.py:3:18: AL101 `offset` is the live array of `cache.offset`, not a copy "
+        "[stale-capture, safe fix]\n"
         "    capture   models/a b.py:3  offset = cache.offset\n"
         "    mutation  cache.py:3       self.offset += keys.shape[2]\n"
         "    read      models/a b.py:5  return self.rope(x, offset=offset)\n"
         "    safe fix: an int cache would give the same result\n"
         "\n"
-        "pyproject.toml:2:11: AL902 warning: fix-reverting-rule "
-        "`PLR6104` selects what undoes fixes: 100%, sure\n"
+        "pyproject.toml:2:11: AL902 warning: `PLR6104` selects what undoes fixes: 100%, sure "
+        "[fix-reverting-rule]\n"
         '    2 | select = ["PLR6104"]\n'
         "      |           ^^^^^^^^^\n"
         "\n"
@@ -175,10 +175,10 @@ def test_text_marks_below_tabs(place: Path, report: Report) -> None:
 
 def test_concise_is_one_line_a_finding(report: Report) -> None:
     assert render(report, "concise", Style()).splitlines()[:3] == [
-        "models/a b.py:3:18: AL101 stale-capture [safe fix] "
-        "`offset` is the live array of `cache.offset`, not a copy",
-        "pyproject.toml:2:11: AL902 warning: fix-reverting-rule "
-        "`PLR6104` selects what undoes fixes: 100%, sure",
+        "models/a b.py:3:18: AL101 `offset` is the live array of `cache.offset`, not a copy "
+        "[stale-capture, safe fix]",
+        "pyproject.toml:2:11: AL902 warning: `PLR6104` selects what undoes fixes: 100%, sure "
+        "[fix-reverting-rule]",
         "bad.py:7:2: error: invalid syntax",
     ]
 
