@@ -93,8 +93,8 @@ class EditCommand(VisitorBasedCodemodCommand):
         self._places = [repair.span for repair in repairs]
         self._locate(tree, repairs)
         result = tree.with_changes(body=list(self._visited(tree)))
-        for wanted, name in self._imports.items():
-            result = imports.add(result, f"import {wanted.module} as {name}")
+        for needed, name in self._imports.items():
+            result = imports.add(result, f"import {needed.module} as {name}")
         return result
 
     def array(self, span: Span) -> cst.BaseExpression:

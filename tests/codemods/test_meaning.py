@@ -168,6 +168,6 @@ def test_executed_under_mlx(start: str, operator: str, value: str) -> None:
         # The one difference: in place, division keeps the dtype, so that of integers raises.
         assert in_place == ("ValueError",)
         assert not any(name in start for name in ("float", "bfloat"))
-        assert bound[0] == "mlx.core.float32"
+        assert "float" in bound[0]
     else:
         assert in_place == bound
