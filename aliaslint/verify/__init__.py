@@ -7,7 +7,7 @@ processes do.
 from __future__ import annotations
 
 from aliaslint.verify.model import Edit, VerifyReport, VerifyRequest
-from aliaslint.verify.run import Progress, VerifyError, run
+from aliaslint.verify.sweep import Progress, VerifyError, run
 from aliaslint.verify.target import TargetError
 
 __all__ = [

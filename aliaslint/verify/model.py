@@ -191,7 +191,7 @@ class VerifyReport:
 
 
 def report_from_json(data: Mapping[str, Any]) -> VerifyReport:
-    """The report that `to_json` wrote; raises KeyError or TypeError where it is none."""
+    """The report that `to_json` wrote; anything else raises KeyError, TypeError or the like."""
     values = {k: v for k, v in data.items() if k in VerifyReport.__dataclass_fields__}
     values["architectures"] = tuple(_architecture(item) for item in data["architectures"])
     values["caches"] = tuple(_tuples(CacheResult, item) for item in data["caches"])

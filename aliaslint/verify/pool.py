@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +19,8 @@ from typing import Any
 
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
 GRACE = 20.0
+PATIENCE = 2.0
+NOT_RUN = "not run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +66,24 @@ class _Worker:
         except BrokenPipeError:
             pass  # The process has ended; reading from it says so, and why is in its answer.
 
+    def _endings(self) -> Iterator[Callable[[], object]]:
+        """First the gentle way, in which the process ends and reaps its own children."""
+        process = self.process
+        assert process is not None
+        if process.stdin is not None:
+            yield process.stdin.close
+        yield lambda: process.wait(PATIENCE)
+        yield lambda: os.killpg(process.pid, signal.SIGKILL)
+
     def kill(self) -> None:
         if self.process is None:
             return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        for end in self._endings():
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                end()
         self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout):
-            if stream is not None:
-                stream.close()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
         self.process = None
 
 
@@ -112,14 +123,25 @@ class Pool:
             worker.kill()
         self.selector.close()
 
-    def run(self, tasks: Sequence[Mapping[str, Any]]) -> Iterator[Answer]:
-        """Yield the answers as they come; every task gets exactly one."""
+    def run(
+        self, tasks: Sequence[Mapping[str, Any]], wanted: Callable[[Mapping[str, Any]], bool]
+    ) -> Iterator[Answer]:
+        """Yield the answers as they come; every task gets exactly one.
+
+        A task that is no longer wanted when its turn comes is answered without being run.
+        """
         waiting = deque(tasks)
         running = 0
         while waiting or running:
             while waiting and running < self.jobs:
-                self._give(waiting.popleft())
+                task = waiting.popleft()
+                if not wanted(task):
+                    yield Answer(task, NOT_RUN, 0.0)
+                    continue
+                self._give(task)
                 running += 1
+            if not running:
+                continue
             for answer in self._answers():
                 running -= 1
                 yield answer

@@ -15,7 +15,7 @@ from aliaslint.verify.model import (
     Verdict,
     VerifyReport,
 )
-from aliaslint.verify.run import Progress
+from aliaslint.verify.sweep import Progress
 
 COLOURS: dict[Verdict, str] = {
     "equivalent": "green",

@@ -68,7 +68,8 @@ def _top_names(path: Path) -> set[str]:
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             names |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, ast.Assign):
-            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+            inner = (name for target in node.targets for name in ast.walk(target))
+            names |= {name.id for name in inner if isinstance(name, ast.Name)}
     return names
 
 

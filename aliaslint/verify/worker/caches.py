@@ -30,10 +30,12 @@ class CacheMaker:
         """Caches for one sequence where each plain one is bounded, as under `max_kv_size`."""
         made = self.plain()
         plain = [type(cache) is self.module.KVCache for cache in made]
+        bounded = getattr(self.module, "RotatingKVCache", None)
+        if bounded is None:
+            raise Unsupported("the package has no cache that rotates")
         if any(plain):
-            bounded = self.module.RotatingKVCache
             return [bounded(max_size=size) if p else c for p, c in zip(plain, made, strict=True)]
-        if any(isinstance(c, self.module.RotatingKVCache) for c in walk(made)):
+        if any(isinstance(c, bounded) for c in walk(made)):
             return made
         raise Unsupported("has no cache that rotates")
 
@@ -45,16 +47,20 @@ class CacheMaker:
         module = self.module
         if type(cache) is module.KVCache:
             return module.BatchKVCache(padding)
-        if isinstance(cache, module.ArraysCache):
+        if self._is(cache, "ArraysCache"):
             cache.left_padding = mx.array(padding)
             return cache
-        if isinstance(cache, module.RotatingKVCache):
+        if self._is(cache, "RotatingKVCache"):
             if cache.keep > 0:
                 raise Unsupported("keeps first tokens in a rotating cache: no batching in mlx-lm")
             return module.BatchRotatingKVCache(cache.max_size, padding)
-        if isinstance(cache, module.CacheList):
+        if self._is(cache, "CacheList"):
             return module.CacheList(*(self._padded(inner, padding) for inner in cache.caches))
         raise Unsupported(f"{type(cache).__name__} has no batched form in mlx-lm")
+
+    def _is(self, cache: Any, name: str) -> bool:
+        kind = getattr(self.module, name, None)
+        return kind is not None and isinstance(cache, kind)
 
 
 def merge(rows: Sequence[Caches]) -> Caches:

@@ -100,6 +100,7 @@ class Worker:
             self.reap()
         for pid in self.running:
             os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
 
     def start(self, task: Mapping[str, Any]) -> None:
         pid = os.fork()

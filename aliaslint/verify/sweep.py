@@ -6,7 +6,7 @@ import importlib.util
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from aliaslint.verify.model import (
     VerifyReport,
     VerifyRequest,
 )
-from aliaslint.verify.pool import Answer, Pool, child_environment
+from aliaslint.verify.pool import NOT_RUN, Answer, Pool, child_environment
 from aliaslint.verify.target import Target, find_target
 
 TWINS = {"disk": ("disk", "disk-again"), "value": ("value", "value-again")}
@@ -63,6 +63,11 @@ class _Collected:
     plan: Plan
     answers: dict[str, Answer] = field(default_factory=dict)
     results: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether a tree has no logits to give, so that the others need not run."""
+        return any(told is None or told["status"] != "ok" for told in self.results.values())
 
 
 def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyReport:
@@ -244,7 +249,11 @@ class Sweep:
             for index, plan in enumerate(plans)
             for tree in setups
         ]
-        for answer, result in self._results(tasks, setups, self.inline, compile_on):
+
+        def wanted(task: Mapping[str, Any]) -> bool:
+            return not collected[task["index"]].hopeless
+
+        for answer, result in self._results(tasks, setups, self.inline, compile_on, wanted):
             state = collected[answer.task["index"]]
             state.answers[answer.task["tree"]] = answer
             state.results[answer.task["tree"]] = result
@@ -252,12 +261,17 @@ class Sweep:
                 yield answer.task["index"], state
 
     def _results(
-        self, tasks: Sequence[dict[str, Any]], setups: Setups, inline: bool, compile_on: bool
+        self,
+        tasks: Sequence[dict[str, Any]],
+        setups: Setups,
+        inline: bool,
+        compile_on: bool,
+        wanted: Callable[[Mapping[str, Any]], bool] = lambda task: True,
     ) -> Iterator[tuple[Answer, Mapping[str, Any] | None]]:
         environment = child_environment(compile_on)
         jobs = self.request.jobs
         with Pool(setups, jobs, environment, self.folder, inline) as pool:
-            for answer in pool.run(tasks):
+            for answer in pool.run(tasks, wanted):
                 path = Path(answer.task["result"])
                 result = json.loads(path.read_text("utf-8")) if path.exists() else None
                 path.unlink(missing_ok=True)
@@ -322,7 +336,7 @@ def loaded_trees(state: _Collected) -> dict[str, TreeRun]:
     import numpy as np
 
     trees: dict[str, TreeRun] = {}
-    for tree, answer in sorted(state.answers.items()):
+    for tree, answer in sorted(state.answers.items(), key=lambda item: item[1].problem == NOT_RUN):
         path, told = Path(answer.task["out"]), state.results[tree]
         if told is None:
             raise _Missing("error", f"{tree} tree: {answer.problem or 'no result'}")
@@ -407,6 +421,8 @@ def combined(before: ArchitectureResult, after: ArchitectureResult) -> Architect
         note = f"{before.reason} | with compilation on it could not be run: {after.reason}"
         return replace(before, reason=note)
     seconds = round(before.seconds + after.seconds, 3)
+    if before.verdict == "kernel" and after.verdict == "other-divergence":
+        return replace(before, rechecked=True, seconds=seconds)
     after = replace(after, rechecked=True, seconds=seconds)
     if after.verdict == before.verdict:
         return after

@@ -1,0 +1,77 @@
+"""Differences of logits, by place and step."""
+
+from __future__ import annotations
+
+import pytest
+
+np = pytest.importorskip("numpy")
+
+from aliaslint.verify.compare import TreeRun, distance, largest, measure, noise  # noqa: E402
+
+INDEX = [[0, 4], [0, 5], [1, 2], [1, 3]]
+
+
+def tree(values: dict[str, list[float]], **status: str) -> TreeRun:
+    runs = {name: {"status": "ok", "index": INDEX} for name in values}
+    runs |= {name: {"status": kind, "reason": "why"} for name, kind in status.items()}
+    return TreeRun(runs, {name: np.array(v).reshape(4, 1) for name, v in values.items()})
+
+
+def test_differences_between_the_three_runs() -> None:
+    alone = [0.0, 1.0, 2.0, 3.0]
+    trees = {
+        "disk": tree({"sequential": alone, "history": [0.0, 1.5, 2.0, 7.0]}),
+        "rewritten": tree({"sequential": alone, "history": [0.0, 1.25, 2.0, 3.0]}),
+        "value": tree({"sequential": alone, "history": [0.0, 1.0, 2.0, 3.125]}),
+    }
+    found = measure("history", trees)
+    assert (found.difference, found.alias, found.rewrite, found.other, found.cured) == (
+        4.0,
+        3.875,
+        0.25,
+        0.125,
+        0.25,
+    )
+    assert found.steps == (0.0, 4.0)
+
+
+def test_tree_that_raised_is_compared_with_nothing() -> None:
+    good = tree({"sequential": [0.0] * 4, "history": [0.0] * 4})
+    bad = tree({"sequential": [0.0] * 4}, history="raised")
+    found = measure("history", {"disk": bad, "rewritten": good, "value": good})
+    assert (found.alias, found.difference, found.rewrite) == (None, None, 0.0)
+    assert found.reasons == {"disk": "why"}
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "expected"),
+    [
+        ([1.0, 2.0], [1.0, 2.5], 0.5),
+        ([float("-inf"), 1.0], [float("-inf"), 1.0], 0.0),
+        ([float("nan")], [float("nan")], 0.0),
+        ([float("nan")], [1.0], float("inf")),
+        ([1.0], [1.0, 2.0], float("inf")),
+    ],
+)
+def test_distance(one: list[float], two: list[float], expected: float) -> None:
+    assert distance(np.array(one), np.array(two)) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "finite"),
+    [([1.0, float("-inf")], True), ([float("nan"), 1.0], False), ([float("inf"), 1.0], False)],
+)
+def test_masked_tokens_are_no_fault_of_the_reference(values: list[float], finite: bool) -> None:
+    run = tree({"sequential": values * 2, "history": values * 2})
+    trees = dict.fromkeys(("disk", "rewritten", "value"), run)
+    assert measure("history", trees).finite is finite
+
+
+def test_largest_needs_every_place_of_the_first() -> None:
+    assert largest({(0, 1): np.zeros(2)}, {(0, 2): np.zeros(2)}) is None
+
+
+def test_noise_is_what_two_runs_of_one_tree_differ_by() -> None:
+    one, two = tree({"history": [0.0] * 4}), tree({"history": [0.0, 0.0, 0.5, 0.0]})
+    assert noise("history", one, two) == 0.5
+    assert noise("rotation", one, two) == 0.0

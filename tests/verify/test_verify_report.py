@@ -1,0 +1,154 @@
+"""Report data: exit status, JSON and back, merging, JUnit, text."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from aliaslint.errors import UserError
+from aliaslint.verify import configs
+from aliaslint.verify.formats import as_json, render
+from aliaslint.verify.junit import as_junit
+from aliaslint.verify.merge import load_report, merge_reports
+from aliaslint.verify.model import (
+    VERDICTS,
+    ArchitectureResult,
+    CacheResult,
+    ScenarioResult,
+    Verdict,
+    VerifyReport,
+    report_from_json,
+)
+from aliaslint.verify.report_text import by_handle
+from aliaslint.verify.report_text import render as render_text
+
+SCENARIO = ScenarioResult("history", "fixed", "why", 2.0, 3.0, 3.0, 0.0, 0.0, steps=(0.0, 3.0))
+
+
+def report(*verdicts: Verdict, **values: Any) -> VerifyReport:
+    results = tuple(
+        ArchitectureResult(f"arch{i}", verdict, "why", scenarios=(SCENARIO,))
+        for i, verdict in enumerate(verdicts)
+    )
+    base: dict[str, Any] = {
+        "version": "1",
+        "target": "tree",
+        "device": "cpu",
+        "dtype": "float32",
+        "mlx": "0.32.4",
+        "preflight": {"rope": {"ok": True}},
+        "architectures": results,
+    }
+    return VerifyReport(**{**base, **values})
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "options", "status"),
+    [
+        (["equivalent"], {}, 0),
+        (["equivalent", "fixed"], {}, 1),
+        (["equivalent", "fixed"], {"cured_is_success": True}, 0),
+        (["broken"], {"cured_is_success": True}, 1),
+        (["other-divergence"], {}, 0),
+        (["other-divergence"], {"strict": True}, 1),
+        (["no-power", "kernel"], {}, 0),
+        (["error", "equivalent"], {}, 0),
+        (["error", "unsupported"], {}, 2),
+        ([], {}, 2),
+    ],
+)
+def test_exit_status(verdicts: list[Verdict], options: dict[str, bool], status: int) -> None:
+    assert report(*verdicts).exit_status(**options) == status
+
+
+def test_json_goes_there_and_back() -> None:
+    cache = CacheResult("C", "models/cache.py", "fixed", "", ("offset",), ("offset over trim",))
+    before = report("fixed", "equivalent", caches=(cache,), errors=("line",))
+    assert report_from_json(json.loads(as_json(before))) == before
+
+
+def test_json_counts_every_verdict() -> None:
+    summary = json.loads(as_json(report("fixed", "error")))["summary"]
+    expected = dict.fromkeys(VERDICTS, 0) | {"fixed": 1, "error": 1, "total": 2, "verified": 1}
+    assert summary == expected | {"edited_files": []}
+
+
+def test_json_is_strict_about_infinity() -> None:
+    scenario = replace(SCENARIO, alias=float("inf"))
+    result = ArchitectureResult("a", "fixed", scenarios=(scenario,))
+    text = as_json(report(architectures=(result,)))
+    assert json.loads(text, parse_constant=pytest.fail)["summary"]["fixed"] == 1
+
+
+def test_merge_puts_the_shards_together_in_order() -> None:
+    names = ["b", "a", "c"]
+    parts = [report(architectures=(ArchitectureResult(n, "equivalent"),)) for n in names]
+    merged = merge_reports(parts)
+    assert [result.architecture for result in merged.architectures] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (report("equivalent"), "arch0 is in more than one of the reports"),
+        (report(device="metal"), "the reports differ in device: cpu, metal"),
+        (report(dtype="float16"), "the reports differ in dtype: float16, float32"),
+    ],
+)
+def test_merge_refuses_what_does_not_belong_together(other: VerifyReport, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        merge_reports([report("equivalent"), other])
+
+
+@pytest.mark.parametrize("text", ["no json", "[]", '{"version": "1"}'])
+def test_loading_what_is_no_report(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(text)
+    with pytest.raises(UserError, match="is no report of verify"):
+        load_report(path)
+
+
+def test_junit_counts_and_names() -> None:
+    root = ElementTree.fromstring(as_junit(report("fixed", "equivalent", "error", "unsupported")))
+    suite = root[0]
+    counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "4", "failures": "1", "errors": "1", "skipped": "1"}
+    kinds = [[child.tag for child in case] for case in suite]
+    assert kinds == [["failure"], ["system-out"], ["error"], ["skipped"]]
+
+
+def test_text_names_the_device_first() -> None:
+    stream = io.StringIO()
+    render_text(report("fixed"), stream)
+    first = stream.getvalue().splitlines()[0]
+    assert first == "Verified on the CPU with MLX 0.32.4, float32: tree"
+
+
+def test_text_explains_the_verdicts_that_occur() -> None:
+    text = render(report("fixed", "no-power"), "text")
+    assert "fixed: alias-broken on disk, and the rewrite cures it" in text
+    assert "no-power: agrees, but a wrong offset would not be seen either" in text
+    assert "kernel:" not in text
+
+
+def test_changed_handles_stand_together() -> None:
+    changed = ["offset over trim", "state[2] over trim", "offset over finalize"]
+    assert by_handle(changed) == "offset (trim, finalize); state[2] (trim)"
+
+
+def test_variants_take_the_values_of_their_architecture() -> None:
+    first, shared = configs.plans("gemma3n")
+    layers = first.values["text_config"]["layer_types"]
+    assert shared.values["text_config"]["layer_types"] == layers
+    assert shared.values["text_config"]["num_kv_shared_layers"] == 2
+    assert "num_kv_shared_layers" not in first.values["text_config"]
+
+
+def test_own_configuration_replaces_the_table() -> None:
+    assert [plan.values for plan in configs.plans("gemma3n", {"x": 1})] == [{"x": 1}]

@@ -1,0 +1,227 @@
+"""Whole runs over a small package written for these tests, with real MLX."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("mlx.core")
+
+from aliaslint.cli.verify import command
+from aliaslint.verify import Edit, VerifyReport, VerifyRequest, run
+from aliaslint.verify.model import ArchitectureResult, Verdict
+
+pytestmark = pytest.mark.slow
+
+TREE = Path(__file__).parent / "trees" / "tinylm"
+CACHE = TREE / "models" / "cache.py"
+
+
+def rebound() -> tuple[dict[Path, bytes], tuple[Edit, ...]]:
+    """The cache file with rebindings in place of its in-place updates of the offset."""
+    before = CACHE.read_text(encoding="utf-8").splitlines(keepends=True)
+    after = [
+        line.replace("self.offset += ", "self.offset = self.offset + ").replace(
+            "self.offset -= ", "self.offset = self.offset - "
+        )
+        for line in before
+    ]
+    changed = [
+        i + 1 for i, pair in enumerate(zip(before, after, strict=True)) if len(set(pair)) > 1
+    ]
+    edits = tuple(Edit(CACHE, line, line) for line in changed)
+    assert len(edits) == 3
+    return {CACHE: "".join(after).encode()}, edits
+
+
+def request(*architectures: str) -> VerifyRequest:
+    rewritten, edits = rebound()
+    return VerifyRequest(
+        TREE, rewritten, edits, architectures, device="cpu", timeout=8.0, memory=2.0
+    )
+
+
+@pytest.fixture(scope="module")
+def report() -> VerifyReport:
+    return run(request())
+
+
+@pytest.fixture(scope="module")
+def by_name(report: VerifyReport) -> dict[str, ArchitectureResult]:
+    return {result.architecture: result for result in report.architectures}
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "reason"),
+    [
+        ("healthy", "equivalent", ""),
+        ("folded_heads", "equivalent", ""),
+        ("stale", "fixed", "aliasing moves the logits by"),
+        ("stale_unmasked", "fixed", "for another reason too"),
+        ("unmasked", "other-divergence", "not by aliasing"),
+        ("no_positions", "no-power", "shifting the offset by one changes nothing"),
+        ("random_noise", "other-divergence", "two runs of the same tree differ by"),
+        ("scalar_offset", "unsupported", "models/scalar_offset.py:10 in positions"),
+        ("paged", "unsupported", "OwnCache cannot be merged into a batch"),
+        ("huge", "unsupported", "million parameters even when made small"),
+        ("refusing", "unsupported", "ValueError: refuses every configuration"),
+        ("leaving", "unsupported", "leaving needs the package nowhere"),
+        ("hungry", "unsupported", "Unable to allocate"),
+        ("crashing", "error", "SIGABRT"),
+        ("hanging", "error", "took longer than 8 s"),
+    ],
+)
+def test_verdict(
+    by_name: dict[str, ArchitectureResult], name: str, verdict: Verdict, reason: str
+) -> None:
+    assert by_name[name].verdict == verdict
+    assert reason in by_name[name].reason
+
+
+def test_every_architecture_has_a_verdict(report: VerifyReport) -> None:
+    modules = {path.stem for path in TREE.glob("models/*.py")} - {"cache", "common"}
+    assert {result.architecture for result in report.architectures} == modules
+
+
+def test_what_is_not_equivalent_was_run_with_compilation_too(
+    by_name: dict[str, ArchitectureResult],
+) -> None:
+    again = {name for name, result in by_name.items() if result.rechecked}
+    assert again == {"stale", "stale_unmasked", "unmasked", "random_noise"}
+
+
+def test_unsupported_scenario_is_named(by_name: dict[str, ArchitectureResult]) -> None:
+    verdicts = {s.name: s.verdict for s in by_name["healthy"].scenarios}
+    assert verdicts == dict.fromkeys(verdicts, "equivalent") | {"rotation": "unsupported"}
+    assert len(verdicts) == 9
+
+
+def test_cache_contract(report: VerifyReport) -> None:
+    found = {cache.name: (cache.verdict, cache.changed_after_rewrite) for cache in report.caches}
+    assert found == {
+        "BatchKVCache": ("fixed", ("left_padding over finalize",)),
+        "PagedCache": ("equivalent", ()),
+    }
+
+
+def test_device_stands_in_the_report(report: VerifyReport) -> None:
+    assert (report.device, report.exit_status(), report.exit_status(cured_is_success=True)) == (
+        "cpu",
+        1,
+        0,
+    )
+
+
+def test_nothing_is_written_into_the_tree(report: VerifyReport) -> None:
+    assert not list(TREE.rglob("__pycache__"))
+
+
+def test_rewrite_that_cures_nothing_is_told() -> None:
+    result = run(replace(request("stale"), rewritten={}, edits=())).architectures[0]
+    assert (result.verdict, "not cured" in result.reason) == ("broken", True)
+
+
+def test_rewrite_that_breaks_a_healthy_architecture_is_told() -> None:
+    path = TREE / "models" / "healthy.py"
+    text = path.read_text(encoding="utf-8") + "\n    def __call__(self, inputs, cache=None):\n"
+    text += "        return 2 * super().__call__(inputs, cache)\n"
+    changed = replace(request("healthy"), rewritten={path: text.encode()}, edits=())
+    result = run(changed).architectures[0]
+    assert (result.verdict, "the rewrite moves the logits" in result.reason) == ("broken", True)
+
+
+def test_edit_that_touches_a_mutated_parameter_is_no_change_of_a_healthy_architecture(
+    tmp_path: Path,
+) -> None:
+    models = tmp_path / "pkg" / "models"
+    models.mkdir(parents=True)
+    for name in ("cache", "common", "healthy"):
+        (models / f"{name}.py").write_bytes((TREE / "models" / f"{name}.py").read_bytes())
+    source = (models / "common.py").read_text(encoding="utf-8")
+    spoiled = source.replace(
+        "        x = x + self.attention(self.norm(x), cache)\n",
+        "        y = x\n        y += self.attention(self.norm(x), cache)\n        x = x + y\n",
+    )
+    cured = spoiled.replace("y += self.attention", "y = y + self.attention")
+    (models / "common.py").write_text(spoiled, encoding="utf-8")
+    line = spoiled.splitlines().index("        y += self.attention(self.norm(x), cache)") + 1
+    path = models / "common.py"
+    wanted = VerifyRequest(
+        tmp_path, {path: cured.encode()}, (Edit(path, line, line),), ("healthy",), device="cpu"
+    )
+    assert run(wanted).architectures[0].verdict == "fixed"
+
+
+def test_defective_rope_kernel_is_blamed() -> None:
+    defective = replace(request("folded_heads"), rope_kernel="single_token_defect")
+    found = run(defective)
+    assert (found.architectures[0].verdict, found.preflight["rope"]["ok"]) == ("kernel", False)
+
+
+def test_shards_cover_everything_once() -> None:
+    names = ("healthy", "stale", "no_positions")
+    parts = [run(replace(request(*names), shard=(k, 2))).architectures for k in (1, 2)]
+    assert [len(part) for part in parts] == [2, 1]
+    assert {result.architecture for part in parts for result in part} == set(names)
+
+
+def test_inline_processes_give_the_same_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aliaslint.verify.sweep.Sweep.inline", True)
+    wanted = replace(request("healthy", "stale", "crashing", "hanging"), timeout=6.0)
+    verdicts = [result.verdict for result in run(wanted).architectures]
+    assert verdicts == ["error", "error", "equivalent", "fixed"]
+
+
+def test_self_test_catches_both_faults() -> None:
+    done = CliRunner().invoke(command, ["--package", "mlx_lm", "--inject", "-a", "llama"])
+    pytest.importorskip("mlx_lm")
+    assert done.output.count("caught: ") == 2
+
+
+def test_interrupt_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    code = "from aliaslint.cli.main import main; main()"
+    arguments = ["verify", str(TREE), "-a", "hanging", "--timeout", "50", "--device", "cpu"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        env=environment,
+        cwd=tmp_path,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while not children_of(process.pid, deep=True) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    started = children_of(process.pid, deep=True)
+    assert started
+    process.send_signal(signal.SIGINT)
+    process.wait(30)
+    alive = [pid for pid in started if Path(f"/proc/{pid}").exists()]
+    assert (alive, list(tmp_path.glob("aliaslint-verify-*"))) == ([], [])
+
+
+def children_of(pid: int, deep: bool) -> list[int]:
+    """Processes below `pid`; with `deep` only if some of them have children of their own."""
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        pytest.skip("needs /proc")
+    direct = [int(word) for word in text.split()]
+    below = [below for child in direct for below in children_of(child, False)]
+    return [] if deep and not below else [*direct, *below]
+
+
+def test_own_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"hidden_size": 32, "num_hidden_layers": 1}))
+    arguments = [str(TREE), "-a", "healthy", "--config", f"healthy={path}", "--device", "cpu"]
+    done = CliRunner().invoke(command, [*arguments, "--output-format", "json"])
+    assert json.loads(done.output)["architectures"][0]["verdict"] == "equivalent"

@@ -1,0 +1,131 @@
+"""Finding what to verify, what a change touches, and where a fault can be put in."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from aliaslint.errors import UserError
+from aliaslint.verify.changes import affected, changed_since
+from aliaslint.verify.inject import inplace_caches, moved_rotation
+from aliaslint.verify.target import Target, TargetError, find_target
+
+MODEL = "from .base import x\n\nclass ModelArgs: ...\n\nclass Model: ...\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    models = tmp_path / "checkout" / "pkg" / "models"
+    models.mkdir(parents=True)
+    (models / "cache.py").write_text("")
+    (models / "base.py").write_text("")
+    (models / "rope.py").write_text("")
+    (models / "one.py").write_text(MODEL)
+    (models / "two.py").write_text("from . import rope\nfrom .one import Model, ModelArgs\n")
+    (models / "helper.py").write_text("class Model: ...\n")
+    return models.parent
+
+
+@pytest.mark.parametrize("where", ["", "..", "models", "models/one.py"])
+def test_package_is_found_from_around_it(tree: Path, where: str) -> None:
+    assert find_target(tree / where) == Target("pkg", tree.resolve())
+
+
+def test_package_two_levels_down(tree: Path) -> None:
+    assert find_target(tree.parent.parent).folder == tree.resolve()
+
+
+def test_place_without_a_package(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="no package with models"):
+        find_target(tmp_path)
+
+
+def test_missing_place(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="no such file or folder"):
+        find_target(tmp_path / "nowhere")
+
+
+def test_architectures_give_model_and_arguments(tree: Path) -> None:
+    assert find_target(tree).architectures() == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        (["models/one.py"], ["one", "two"]),
+        (["models/two.py"], ["two"]),
+        (["models/rope.py"], ["two"]),
+        (["models/base.py"], ["one", "two"]),
+        (["models/cache.py"], ["one", "two"]),
+        (["models/helper.py"], []),
+        (["server.py"], []),
+    ],
+)
+def test_change_touches_what_imports_it(
+    tree: Path, changed: list[str], expected: list[str]
+) -> None:
+    assert affected(find_target(tree), [tree / path for path in changed]) == expected
+
+
+def test_changes_since_a_revision(tree: Path) -> None:
+    def git(*arguments: str) -> None:
+        identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+        subprocess.run(["git", "-C", str(tree.parent), *identity, *arguments], check=True)
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    (tree / "models" / "two.py").write_text("")
+    (tree / "models" / "three.py").write_text(MODEL)
+    found = changed_since(find_target(tree), "HEAD")
+    assert sorted(path.name for path in found) == ["three.py", "two.py"]
+
+
+def test_unknown_revision(tree: Path) -> None:
+    with pytest.raises(UserError, match="--changed-since"):
+        changed_since(find_target(tree), "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("        self.offset = self.offset + n\n", "        self.offset += n\n"),
+        ("        self.offset = self.offset - (a - b)\n", "        self.offset -= a - b\n"),
+        (
+            "        self.offset = (\n            self.offset + n\n        )\n",
+            "        self.offset += n\n",
+        ),
+        ("        self.offset = other.offset + n\n", None),
+        ("        self.index = self.index + n\n", None),
+        ("        self.offset = self.offset[n]\n", None),
+    ],
+)
+def test_rebinding_is_put_back_in_place(before: str, after: str | None) -> None:
+    frame = "class C:\n    def f(self):\n{}        return n\n"
+    assert inplace_caches(frame.format(before)) == frame.format(after or before)
+
+
+def test_rotation_of_the_queries_is_moved_behind_the_update() -> None:
+    source = (
+        "def f(self, cache):\n"
+        "    if cache is not None:\n"
+        "        queries = self.rope(queries, offset=cache.offset)\n"
+        "        keys = self.rope(keys, offset=cache.offset)\n"
+        "        keys, values = cache.update_and_fetch(keys, values)\n"
+        "    return queries\n"
+    )
+    assert moved_rotation(source) == (
+        "def f(self, cache):\n"
+        "    if cache is not None:\n"
+        "        captured_offset = cache.offset\n"
+        "        keys = self.rope(keys, offset=cache.offset)\n"
+        "        keys, values = cache.update_and_fetch(keys, values)\n"
+        "        queries = self.rope(queries, offset=captured_offset)\n"
+        "    return queries\n"
+    )
+
+
+def test_model_without_the_usual_lines_takes_no_fault() -> None:
+    assert moved_rotation("def f(x):\n    return x\n") is None

@@ -1,0 +1,7 @@
+from .common import Args, Base
+
+ModelArgs = Args
+
+
+class Model(Base):
+    """Reads every offset before the update."""
