@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from aliaslint.flow.expressions import Stopped, evaluate
+from aliaslint.flow.expressions import Stopped, evaluate, evaluate_all
 from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, bind, describe
 from aliaslint.flow.narrowing import classes_of
 from aliaslint.flow.protocol import candidates
@@ -92,8 +92,8 @@ def evaluate_args(frame: Frame, st: State, call: ir.Call) -> Args:
     from aliaslint.flow.containers import element, known_length
 
     args = Args()
-    for arg in call.args:
-        val = evaluate(frame, arg.value, st)
+    vals = evaluate_all(frame, [arg.value for arg in call.args], st)
+    for arg, val in zip(call.args, vals, strict=True):
         if arg.name == "*":
             refs = [link.ref for link in val]
             length = known_length(st, refs[0]) if len(refs) == 1 else None
@@ -139,7 +139,12 @@ def call(frame: Frame, expr: ir.Call, st: State) -> Val:
             return EMPTY
         case ir.Attr(obj=obj, name=name):
             base = evaluate(frame, obj, st)
+            holder = f"#{frame.prefix}{frame.held}"
+            frame.held += 1
+            st.env[holder] = base
             args = evaluate_args(frame, st, expr)
+            base = st.env.pop(holder, base)
+            frame.held -= 1
             result = EMPTY
             for link, stale in list(base.items()):
                 result = join(result, method_call(frame, st, Link(*link), stale, name, args, expr))
@@ -270,7 +275,10 @@ def method_call(
                 result = join(result, bound_call(frame, st, ref, name, args, expr, only))
             case "array":
                 frame.read(st, {link: stale}, expr.at)  # type: ignore[dict-item]
-                result = join(result, array_method(frame, st, name, args, expr))
+                if name in IN_PLACE_METHODS:
+                    result = join(result, in_place_method(frame, st, link, name, args, expr))
+                else:
+                    result = join(result, array_method(frame, st, name, args, expr))
             case "none" | "scalar":
                 pass
             case Seq() | Tup() | Map() | GenOf():
@@ -285,6 +293,27 @@ def method_call(
             case _:
                 result = join(result, unknown_method(frame, st, link, stale, name, args, expr))
     return result
+
+
+IN_PLACE_METHODS = frozenset(
+    "__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __imatmul__ "
+    "__iand__ __ior__ __ixor__ __ilshift__ __irshift__ __setitem__".split()
+)
+
+
+def in_place_method(
+    frame: Frame, st: State, link: Link, name: str, args: Args, expr: ir.Call
+) -> Val:
+    """`a.__iadd__(b)` does what `a += b` does, and gives back `a`."""
+    from aliaslint.flow.statements import update_target
+
+    for val, node in args.all():
+        frame.read(st, val, node.at if node else expr.at)
+    assert isinstance(expr.fn, ir.Attr)
+    how = "item" if name == "__setitem__" else "aug"
+    holder = ir.Target(expr.at)
+    update_target(frame, st, holder, expr.fn.obj, {link: FRESH}, how, name)
+    return {link: FRESH}
 
 
 def unknown_method(
@@ -402,7 +431,7 @@ def instance_call(
     frame: Frame, st: State, ref: Ref, key: str, name: str, args: Args, expr: ir.Expr
 ) -> Val:
     from aliaslint.flow.expressions import location_of_field
-    from aliaslint.flow.library_calls import record_method
+    from aliaslint.flow.library_calls import attributes_by_name, record_method
 
     info = frame.a.classes.get(key)
     patched = patched_methods(frame, info, name)
@@ -426,6 +455,8 @@ def instance_call(
             fn = location_of_field(frame, st, ref, name)
         return call_val(frame, st, fn, args, expr)
     if info is not None and name in {"parameters", "trainable_parameters", "children", "items"}:
+        if info.is_module_class():
+            return attributes_by_name(frame, st, [ref], expr)
         return frame.plain(UNKNOWN)
     return unresolved(frame, st, args, expr, f"{info.name if info else key}.{name}")
 
@@ -601,8 +632,6 @@ def instantiate(frame: Frame, st: State, key: str, args: Args, expr: ir.Expr) ->
 def fill_record(
     frame: Frame, st: State, info: ClassInfo, made: Val, args: Args, expr: ir.Expr
 ) -> None:
-    from aliaslint.flow.expressions import class_location
-
     for link in made:
         for i, name in enumerate(info.fields):
             if i < len(args.positional):
@@ -612,13 +641,33 @@ def fill_record(
             elif args.loose:
                 val = args.loose
             elif info.has_class_name(name):
-                val = class_location(frame, st, info.key, name)
+                val = field_default(frame, st, info, name, expr)
             else:
                 continue
             hop = Hop("store", frame.where(expr.at), f"{info.name}.{name}")
             frame.store_location(st, link.ref, name, stored(val, hop))
             if info.record == "namedtuple":
                 st.put(link.ref, Pos("i", i), stored(val, hop))
+
+
+def field_default(frame: Frame, st: State, info: ClassInfo, name: str, expr: ir.Expr) -> Val:
+    """The default of a record's field: one value for all, or one made by a factory."""
+    import ast
+
+    from aliaslint.flow.expressions import class_location
+
+    for ancestor in info.mro:
+        for node in ancestor.node.body:
+            match node:
+                case ast.AnnAssign(
+                    target=ast.Name(id=found), value=ast.Call(func=func, keywords=keywords)
+                ) if found == name and ast.unparse(func).endswith("field"):
+                    if any(k.arg == "default_factory" for k in keywords):
+                        note = frame.a.kinds.attribute(info.key, name)
+                        return frame.fresh((expr.at, name), note or UNKNOWN)
+                case _:
+                    pass
+    return class_location(frame, st, info.key, name)
 
 
 def stored(val: Val, hop: Hop) -> Val:

@@ -22,6 +22,8 @@ from aliaslint.flow.values import (
     Where,
 )
 from aliaslint.lower import ir
+from aliaslint.lower.lowering import at
+from aliaslint.lower.walk import children
 from aliaslint.program.classes import ClassTable, Method
 from aliaslint.program.kinds import Kinds, array_member
 from aliaslint.program.modules import ModuleTable
@@ -45,9 +47,8 @@ MAX_HOPS = 4
 
 @dataclass(slots=True)
 class Read:
-    """A use of a value that may be stale: where, through which calls, and why."""
+    """A use of an entry binding: where, through which calls, and why it would be stale."""
 
-    prov: Prov
     stale: Stales
     where: Where
     calls: tuple[Where, ...] = ()
@@ -120,6 +121,7 @@ class Analysis:
         self.closure_class: dict[str, str] = {}
         self.statements: dict[Where, ir.Aug] = {}
         self.candidates: dict[tuple[str, str, bool], list[tuple[str, Method]]] = {}
+        self._may_update: dict[ir.Expr, bool] = {}
         self._init_types: dict[tuple[Ref, Key], Type] = {}
         self._spans: dict[tuple[str, ir.At], Where] = {}
         self.derived: dict[str, frozenset[str]] = {}
@@ -132,6 +134,32 @@ class Analysis:
         if found is None:
             found = self._spans[key] = Where(module, at)
         return found
+
+    def may_update(self, expr: ir.Expr) -> bool:
+        """True if evaluating `expr` may run code that updates something."""
+        found = self._may_update.get(expr)
+        if found is None:
+            runs = isinstance(expr, (ir.Call, ir.Suspend, ir.Walrus, ir.Comprehension, ir.Attr))
+            if isinstance(expr, ir.Attr):
+                runs = expr.name in self.property_names
+            found = runs or any(self.may_update(child) for child in children(expr))
+            self._may_update[expr] = found
+        return found
+
+    @property
+    def property_names(self) -> set[str]:
+        """Names of properties of the classes met so far: loading one runs code."""
+        return self.classes.property_names
+
+    def class_attribute_where(self, key: str, name: str) -> Where | None:
+        """Return where a class body binds an attribute."""
+        info = self.classes.get(key)
+        for node in info.node.body if info else ():
+            targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+            if any(getattr(t, "id", "") == name for t in targets):
+                assert info is not None
+                return self.where(info.module.id, at(node))
+        return None
 
     # --- types of entry locations
 

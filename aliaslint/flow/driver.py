@@ -10,7 +10,7 @@ from aliaslint.flow.frame import Frame
 from aliaslint.flow.state import State, is_object
 from aliaslint.flow.statements import execute
 from aliaslint.flow.summaries import param_annotation, prepare_frame
-from aliaslint.flow.values import FRESH, Link, Pos, Prov, Ref, Val
+from aliaslint.flow.values import ENTRY, FRESH, Link, Pos, Prov, Ref, Val
 from aliaslint.lower import ir
 from aliaslint.program.classes import ClassInfo
 from aliaslint.program.modules import Module
@@ -81,7 +81,7 @@ def analyse_root(analysis: Analysis, function: ir.Function, cls: str | None) -> 
         end = None
     for read in frame.reads.values():
         for stale in read.stale:
-            if stale.victim.kind in {"token", "initial"}:
+            if stale.mark is not ENTRY:
                 analysis.fault(stale, read.where, read.calls, "read")
     states = [(val, state) for val, state in frame.returns]
     if end is not None:
@@ -131,6 +131,8 @@ def leftovers(frame: Frame, val: Val, state: State) -> None:
                 continue
             for link, stale in held.items():
                 for entry in stale:
+                    if entry.mark is ENTRY:
+                        continue
                     if owner and isinstance(key, str) and "name" in entry.mark.site.via:
                         if link.prov.kind in {"initial", "token"} or link.prov.in_location:
                             analysis.fault(entry, here, (), "left")
@@ -138,7 +140,8 @@ def leftovers(frame: Frame, val: Val, state: State) -> None:
                     analysis.escape(entry, here)
     for link, stale in val.items():
         for entry in stale:
-            analysis.escape(entry, here)
+            if entry.mark is not ENTRY:
+                analysis.escape(entry, here)
 
 
 def living(state: State, val: Val) -> list[Ref]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from aliaslint.flow.frame import (
     FRESH_PROV,
@@ -52,6 +52,21 @@ def handles(kind: type) -> Callable[[Callable[..., Val]], Callable[..., Val]]:
         return function
 
     return register
+
+
+def evaluate_all(frame: Frame, exprs: Sequence[ir.Expr], st: State) -> list[Val]:
+    """Evaluate operands in order. What is already evaluated is held like a variable, so that
+    an update by a later operand is seen by it."""
+    if len(exprs) < 2 or not any(frame.a.may_update(e) for e in exprs[1:]):
+        return [evaluate(frame, e, st) for e in exprs]
+    start = frame.held
+    frame.held += len(exprs)
+    names = [f"#{frame.prefix}{start + i}" for i in range(len(exprs))]
+    for held, expr in zip(names, exprs, strict=True):
+        st.env[held] = evaluate(frame, expr, st)
+    vals = [st.env.pop(held, EMPTY) for held in names]
+    frame.held = start
+    return vals
 
 
 @handles(ir.Const)
@@ -138,7 +153,9 @@ def class_location(frame: Frame, st: State, key: str, name: str) -> Val:
     if known is None:
         type_ = frame.a.kinds.attribute(key, name) or UNKNOWN
         inner = frame.refs.init(ref, name, type_)
-        prov = Prov("static", text=name, token=(ref, name), owner=True, in_location=True)
+        where = frame.a.class_attribute_where(key, name)
+        text = f"{key.partition(':')[2]}.{name}"
+        prov = Prov("static", where, text, (ref, name), owner=True, in_location=True)
         known = {Link(inner, prov): FRESH}
         st.put(ref, name, known)
     return known
@@ -146,7 +163,9 @@ def class_location(frame: Frame, st: State, key: str, name: str) -> Val:
 
 def instance_attr(frame: Frame, st: State, ref: Ref, key: str, name: str, expr: ir.Expr) -> Val:
     if name == "__dict__":
-        return single(frame.refs.init(ref, "__dict__", frozenset({Map(UNKNOWN)})), FRESH_PROV)
+        from aliaslint.flow.library_calls import attributes_by_name
+
+        return attributes_by_name(frame, st, [ref], expr)
     info = frame.a.classes.get(key)
     method = info.find(name) if info else None
     if method is not None and method.role == "property":
@@ -193,7 +212,7 @@ def location_of_field(frame: Frame, st: State, ref: Ref, name: str) -> Val:
         if isinstance(atom, Inst):
             info = frame.a.classes.get(atom.key)
             owner = info.has_class_name(name) if info else None
-            own = info and any(name in frame.a.kinds.assigned(i) for i in info.mro)
+            own = info is not None and frame.a.kinds.sets(info, name)
             if owner is not None and not own and not (info and info.record):
                 return class_location(frame, st, owner.key, name)
     return frame.load_location(st, ref, name)
@@ -362,7 +381,7 @@ def seq_of(kind: str) -> Type:
 def fresh(frame: Frame, expr: ir.Fresh, st: State) -> Val:
     from aliaslint.flow.calls import call_operator
 
-    vals = [evaluate(frame, operand, st) for operand in expr.operands]
+    vals = evaluate_all(frame, expr.operands, st)
     if expr.how in {"is", "is not"}:
         return frame.plain()
     if expr.how == "repeat":
@@ -408,22 +427,35 @@ def repeated(frame: Frame, st: State, vals: list[Val], expr: ir.Fresh) -> Val:
     inner = EMPTY
     for link in vals[0]:
         inner = join(inner, element(frame, st, link.ref, ANY))
-    st.put(made, ANY, inner)
+    count = next((k.ref.payload[1] for k in vals[1] if isinstance(k.ref.payload, tuple)), None)
+    known = isinstance(count, int) and 0 <= count <= 4
+    for k in range(count if known else 2):  # type: ignore[call-overload]
+        st.put(made, Pos("i", k), inner)
+    if known:
+        st.put(made, "#len", single(frame.refs.const(count, SCALAR), FRESH_PROV))
+    else:
+        st.put(made, ANY, inner)
     return single(made, FRESH_PROV)
 
 
 @handles(ir.Build)
 def build(frame: Frame, expr: ir.Build, st: State) -> Val:
+    return display(frame, expr, st, bind)
+
+
+def display(frame: Frame, expr: ir.Build, st: State, keep: Callable[[Val], Val]) -> Val:
+    """A display binds what it holds; one that is returned at once (`keep` identity) does not."""
+    plain = [n.value if isinstance(n, ir.Star) else n for n in expr.items]
+    vals = evaluate_all(frame, plain, st)
     made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of(expr.kind))
     fields: dict[Key, Val] = {}
     count = 0
     exact = True
     for i, node in enumerate(expr.items):
         if isinstance(node, ir.Star):
-            inner = evaluate(frame, node.value, st)
-            count, exact = spread_into(frame, st, fields, inner, count, exact)
+            count, exact = spread_into(frame, st, fields, vals[i], count, exact)
             continue
-        val = bind(evaluate(frame, node, st))
+        val = keep(vals[i])
         if expr.kind == "dict":
             key_node = expr.keys[i]
             if key_node is None:

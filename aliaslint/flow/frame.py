@@ -13,6 +13,7 @@ from aliaslint.flow.state import Binding, State, initial, is_object
 from aliaslint.flow.values import (
     ANY,
     EMPTY,
+    ENTRY,
     FRESH,
     Hop,
     Key,
@@ -98,6 +99,7 @@ class Frame:
         self.consumer: Consumer | None = None
         self.parent_frame: Frame | None = None
         self.weak = False
+        self.held = 0
         self.unresolved = False
         self.frame_ref: Ref | None = None
         if fn.cells or fn.uses_cells:
@@ -246,25 +248,20 @@ class Frame:
 
     def read(self, st: State, val: Val, at: ir.At) -> None:
         """Record a use of the value: a fault for what is stale, a note for entry bindings."""
-        for link, stale in val.items():
-            prov = link.prov
+        for stale in val.values():
             if stale:
-                self.note_read(prov, stale, self.where(at), ())
-            elif prov.kind in {"token", "initial"} and not is_plain(link.ref.type):
-                self.note_read(prov, stale, self.where(at), ())
+                self.note_read(stale, self.where(at), ())
 
     def note_read(
-        self, prov: Prov, stale: frozenset[Stale], where: Where, calls: tuple[Where, ...]
+        self, stale: frozenset[Stale], where: Where, calls: tuple[Where, ...]
     ) -> None:
         frame = self.outer()
         for entry in stale:
-            if entry.victim.kind not in {"token", "initial"}:
+            if entry.victim.kind not in {"token", "initial"} and entry.mark is not ENTRY:
                 self.a.fault(entry, where, calls, "read")
-        if prov.kind in {"token", "initial"} or any(
-            e.victim.kind in {"token", "initial"} for e in stale
-        ):
-            key = (prov.kind, prov.token, stale, where)
-            frame.reads.setdefault(key, Read(prov, stale, where, calls))
+        pending = frozenset(e for e in stale if e.victim.kind in {"token", "initial"})
+        if pending:
+            frame.reads.setdefault((pending, where), Read(pending, where, calls))
 
     def update(
         self,
@@ -308,7 +305,7 @@ class Frame:
     def escaped(self, st: State, ref: Ref) -> bool:
         """True unless the object was made in this very function and is held by locals only."""
         if ref.kind != "alloc":
-            return True
+            return not self.is_new_self(st, ref)
         payload = ref.payload
         if not (isinstance(payload, tuple) and payload[0] == self.fn.key):
             return True
@@ -318,6 +315,21 @@ class Frame:
             if any(link.ref is ref for val in fields.values() for link in val):
                 return True
         return False
+
+    def is_new_self(self, st: State, ref: Ref) -> bool:
+        """True for `self` in a constructor, as long as nothing else holds it."""
+        if self.fn.name not in {"__init__", "__new__", "__post_init__"} or not self.fn.params:
+            return False
+        own = st.env.get(self.fn.params[0], EMPTY)
+        if not any(link.ref is ref for link in own):
+            return False
+        return not any(
+            link.ref is ref
+            for owner, fields in st.heap.items()
+            for val in fields.values()
+            for link in val
+            if owner is not ref and owner is not self.frame_ref
+        )
 
     def is_local_container(self, ref: Ref) -> bool:
         return isinstance(ref.payload, tuple) and ref.payload[0] == self.fn.key

@@ -23,6 +23,7 @@ from aliaslint.program import library
 from aliaslint.program.types import (
     ARRAY,
     SCALAR,
+    STR,
     UNKNOWN,
     ExtInst,
     GenOf,
@@ -284,20 +285,26 @@ def setattr_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
 
 @models("builtins.vars")
 def vars_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
-    """`vars(o)`: the object's own attributes by name; reading an item is reading the field."""
+    """`vars(o)`: the object's own attributes by name."""
+    refs = [link.ref for val in args.positional[:1] for link in val]
+    return attributes_by_name(frame, st, refs, expr)
+
+
+def attributes_by_name(frame: Frame, st: State, refs: list[Ref], expr: ir.Expr) -> Val:
+    """A dict of the very handles that the attributes of some objects hold."""
     made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("dict"))
-    for val in args.positional[:1]:
-        for link in val:
-            names = {k for k in st.heap.get(link.ref, {}) if isinstance(k, str)}
-            for atom in link.ref.type:
-                info = frame.a.classes.get(atom.key) if isinstance(atom, Inst) else None
-                for ancestor in info.mro if info else ():
-                    names |= set(frame.a.kinds.assigned(ancestor))
-            for name in sorted(names):
-                if not name.startswith(("#", "()", "@", "<")):
-                    node = ir.Attr(expr.at, ir.Const(expr.at, None), name)
-                    field = load_attr(frame, st, {link: FRESH}, name, node)
-                    st.put(made, Pos("i", name), bind(field))
+    for ref in refs:
+        names = {k for k in st.heap.get(ref, {}) if isinstance(k, str)}
+        for atom in ref.type:
+            info = frame.a.classes.get(atom.key) if isinstance(atom, Inst) else None
+            for ancestor in info.mro if info else ():
+                names |= set(frame.a.kinds.assigned(ancestor))
+        for name in sorted(names):
+            if not name.startswith(("#", "()", "@", "<", "as:")):
+                node = ir.Attr(expr.at, ir.Const(expr.at, None), name)
+                link = Link(ref, STATIC_PROV)
+                field = load_attr(frame, st, {link: FRESH}, name, node)
+                st.put(made, Pos("i", name), bind(field))
     return single(made, FRESH_PROV)
 
 
@@ -580,6 +587,50 @@ def leaves_of(frame: Frame, st: State, val: Val, depth: int) -> Val:
         else:
             result = join(result, {link: stale})
     return result
+
+
+@models(*(f"operator.{n}" for n in "iadd isub imul itruediv ifloordiv imod ipow iand ior".split()))
+def operator_in_place(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """`operator.iadd(a, b)` does what `a += b` does, and gives back `a`."""
+    from aliaslint.flow.statements import update_target
+
+    read_all(frame, st, args, expr)
+    if args.positional and args.nodes and args.nodes[0] is not None:
+        holder = ir.Target(expr.at)
+        update_target(frame, st, holder, args.nodes[0], args.positional[0], "aug", "iadd")
+        return args.positional[0]
+    return frame.plain(UNKNOWN)
+
+
+@models("builtins.len", "builtins.bool", "builtins.str", "builtins.repr", "builtins.abs")
+def special_method(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """`len(o)` on an object of the program runs its method; on an array it is metadata."""
+    assert isinstance(expr, ir.Call)
+    symbol = frame.a.kinds.dotted(expr.fn, frame.module)
+    name = getattr(symbol, "dotted", "builtins.len").rpartition(".")[2]
+    for val in args.positional[:1]:
+        for link, stale in list(val.items()):
+            call_method_of(frame, st, link.ref, f"__{name}__", [], expr)
+            if name != "len":
+                frame.read(st, {link: stale}, expr.at)
+    return frame.plain(STR if name in {"str", "repr"} else SCALAR) if name != "abs" else (
+        frame.fresh(expr.at, frame.val_type(st, args.positional[0]) if args.positional else SCALAR)
+    )
+
+
+@models("builtins.dict.fromkeys")
+def from_keys(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """`dict.fromkeys(keys, v)`: one handle under every key."""
+    made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("dict"))
+    held = bind(args.positional[1]) if len(args.positional) > 1 else EMPTY
+    for link in args.positional[0] if args.positional else ():
+        for key, val in st.heap.get(link.ref, {}).items():
+            if isinstance(key, Pos) and key.kind == "i":
+                for pos in index_keys(frame, st, made, val):
+                    st.put(made, pos, held)
+    for pos in (Pos("i", "?a"), Pos("i", "?b")):
+        st.put(made, pos, held)
+    return single(made, FRESH_PROV)
 
 
 @models("numpy.asarray")

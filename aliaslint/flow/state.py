@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from aliaslint.flow.values import (
     EMPTY,
+    ENTRY,
     FRESH,
     Key,
     Link,
@@ -18,7 +19,7 @@ from aliaslint.flow.values import (
     Val,
     join,
 )
-from aliaslint.program.types import Inst, Type
+from aliaslint.program.types import Inst, Type, is_plain
 
 # A binding is a variable ("var", name) or a location (reference, key).
 Binding = tuple[object, object]
@@ -147,10 +148,14 @@ def initial(ref: Ref, key: Key, refs: Refs, init_type: InitType) -> Val:
     """Return what the entry location (ref, key) held when the function was entered."""
     inner = refs.init(ref, key, init_type(ref, key))
     owner = is_object(ref) and isinstance(key, str)
-    return {Link(inner, initial_prov(ref, key, owner)): FRESH}
+    return as_on_entry(inner, initial_prov(ref, key, owner))
 
 
-_INITIAL: dict[tuple[Ref, Key, bool], Prov] = {}
+def as_on_entry(inner: Ref, prov: Prov) -> Val:
+    """A binding that is as stale as it was when the function was entered."""
+    if is_plain(inner.type):
+        return {Link(inner, prov): FRESH}
+    return {Link(inner, prov): frozenset({Stale(prov, ENTRY)})}
 
 
 def initial_prov(ref: Ref, key: Key, owner: bool) -> Prov:

@@ -14,6 +14,7 @@ from aliaslint.flow.containers import element, element_keys, set_length, store_e
 from aliaslint.flow.expressions import (
     Stopped,
     array_attr,
+    display,
     evaluate,
     index_keys,
     item_method,
@@ -371,6 +372,7 @@ def aug_attr(frame: Frame, stmt: ir.Aug, obj: ir.Expr, name: str, st: State) -> 
             if not is_property(frame, st, ref, name):
                 val = location_of_field(frame, st, ref, name)
         result = aug_result(frame, st, stmt, val, operand)
+        before = val
         update_target(frame, st, stmt, node, val, "aug", stmt.op, [ref])
         if is_property(frame, st, ref, name):
             store_back(frame, st, ref, name, val, stmt)
@@ -381,7 +383,7 @@ def aug_attr(frame: Frame, stmt: ir.Aug, obj: ir.Expr, name: str, st: State) -> 
                 st, ref, name, keep_arrays(frame, st, val, result), weak=len(owner) > 1
             )
         elif st.peek(ref, name) is None and ref.kind in {"alloc", "root", "init"}:
-            frame.store_location(st, ref, name, in_instance(val), weak=len(owner) > 1)
+            st.put(ref, name, in_instance(before))
     if not operand_done:
         evaluate(frame, stmt.value, st)
 
@@ -494,14 +496,15 @@ def update_target(
             )
             for ref in refs:
                 if is_property(frame, st, ref, name):
+                    under: set[Binding] = {(ref, key) for key in st.heap.get(ref, ())}
                     apply_update(
                         frame,
                         st,
                         stmt,
                         describe(place),
                         val,
-                        set(),
-                        "name" + suffix,
+                        under,
+                        "attr" + suffix,
                         op,
                         attr=name,
                         owners=[ref],
@@ -509,8 +512,8 @@ def update_target(
                     continue
                 held = location_of_field(frame, st, ref, name)
                 spared = {(ref, name)}
-                if st.peek(ref, name) is None and ref.kind == "alloc":
-                    spared = set()
+                if st.peek(ref, name) is None:
+                    spared = set()  # an attribute of the class: the others see the update
                 apply_update(
                     frame,
                     st,
@@ -592,17 +595,11 @@ def apply_update(
     attr: str = "",
     owners: list[Ref] | None = None,
 ) -> None:
-    owner_class = ""
-    for ref in owners or []:
-        for atom in frame.type_of(st, ref):
-            if isinstance(atom, (Inst, ClassOf)):
-                owner_class = atom.key
     site = Site(
         frame.where(stmt.at),
         via,
         text,
         attr,
-        owner_class if via.startswith("attr") else "",
         frame.fn.name,
         op,
     )
@@ -617,7 +614,10 @@ def apply_update(
 
 @handles(ir.Return)
 def return_(frame: Frame, stmt: ir.Return, st: State) -> State | None:
-    val = evaluate(frame, stmt.value, st) if stmt.value is not None else frame.plain()
+    if isinstance(stmt.value, ir.Build):
+        val = display(frame, stmt.value, st, lambda held: held)
+    else:
+        val = evaluate(frame, stmt.value, st) if stmt.value is not None else frame.plain()
     frame.returns.append((val, st))
     return None
 
@@ -780,24 +780,37 @@ def with_(frame: Frame, stmt: ir.With, st: State) -> State | None:
     from aliaslint.flow.generators import enter_generator, exit_generator
 
     context = evaluate(frame, stmt.context, st)
-    node = ir.Const(stmt.context.at, None)
     entered = EMPTY
     for link in list(context):
-        if item_method(frame, frame.type_of(st, link.ref), "__enter__") is not None:
-            entered = join(entered, call_method_of(frame, st, link.ref, "__enter__", [], node))
-        else:
-            entered = join(entered, enter_generator(frame, st, link, stmt))
+        val = context_method(frame, st, link.ref, ("__enter__", "__aenter__"), 0, stmt)
+        if val is None:
+            val = enter_generator(frame, st, link, stmt)
+        entered = join(entered, val)
     if stmt.target is not None:
         assign_to(frame, stmt.target, bind(entered), st)
     after = execute(frame, stmt.body, st)
     if after is None:
         return None
     for link in list(context):
-        if item_method(frame, frame.type_of(after, link.ref), "__exit__") is not None:
-            call_method_of(frame, after, link.ref, "__exit__", [EMPTY, EMPTY, EMPTY], node)
-        else:
+        if context_method(frame, after, link.ref, ("__exit__", "__aexit__"), 3, stmt) is None:
             exit_generator(frame, after, link, stmt)
     return after
+
+
+def context_method(
+    frame: Frame, st: State, ref: Ref, names: tuple[str, ...], count: int, stmt: ir.With
+) -> Val | None:
+    """Run `__enter__` or `__exit__` (or await the asynchronous one); None without either."""
+    from aliaslint.flow.generators import await_value
+
+    node = ir.Const(stmt.context.at, None)
+    for name in names:
+        if item_method(frame, frame.type_of(st, ref), name) is not None:
+            val = call_method_of(frame, st, ref, name, [EMPTY] * count, node)
+            if name.startswith("__a"):
+                val = await_value(frame, st, val, ir.Suspend(stmt.context.at, "await", None))
+            return val
+    return None
 
 
 @handles(ir.Delete)

@@ -17,12 +17,14 @@ from aliaslint.flow.context import (
     Summary,
 )
 from aliaslint.flow.derived import derived_params
+from aliaslint.flow.protocol import candidates
 from aliaslint.flow.expressions import Stopped
 from aliaslint.flow.frame import FRESH_PROV, Frame, bind, describe
 from aliaslint.flow.state import Binding, State, initial, is_object
 from aliaslint.flow.values import (
     ANY,
     EMPTY,
+    ENTRY,
     FRESH,
     Hop,
     Key,
@@ -36,6 +38,7 @@ from aliaslint.flow.values import (
     Stales,
     Val,
     Where,
+    proven,
 )
 from aliaslint.lower import ir
 from aliaslint.program.types import UNKNOWN, Inst, Type, is_plain
@@ -54,6 +57,7 @@ class Entry:
     tokens: list[tuple[Link, Stales]] = field(default_factory=list)
     shape: list[object] = field(default_factory=list)
     reach: dict[Ref, None] = field(default_factory=dict)
+    arguments: int = 0  # how many tokens stand for arguments; the others are locations
 
 
 def reachable(st: State, vals: list[Val]) -> dict[Ref, None]:
@@ -99,6 +103,7 @@ class Entering:
         self.collect_hints(bound)
         for name, val in bound.items():
             entry.state.env[name] = self.val(val)
+        entry.arguments = len(entry.tokens)
         if up:
             entry.state.env["<up>"] = self.val(up)
         for ref in entry.reach:
@@ -147,7 +152,8 @@ class Entering:
                 continue
             token = len(self.entry.tokens)
             self.entry.tokens.append((link, stale))
-            new[Link(ref, Prov("token", token=token, in_location=link.prov.in_location))] = FRESH
+            prov = Prov("token", token=token, in_location=link.prov.in_location)
+            new[Link(ref, prov)] = FRESH if is_plain(ref.type) else frozenset({Stale(prov, ENTRY)})
         return new
 
     def key(self, key: Key) -> Key:
@@ -209,11 +215,21 @@ def param_annotation(analysis: Analysis, function: ir.Function, name: str) -> Ty
     for atom in type_:
         if isinstance(atom, Inst):
             info = analysis.classes.get(atom.key)
-            if info is None or any(info.find(p) for p in analysis.protocol):
+            if info is None:
                 return None
-            if info.name.endswith("Cache"):
-                return None
+            if any(info.find(p) for p in analysis.protocol):
+                return trusted_class(analysis, function, type_)
     return None if "unknown" in type_ else type_
+
+
+def trusted_class(analysis: Analysis, function: ir.Function, type_: Type) -> Type | None:
+    """An annotated cache class stands for itself only where no other class could pass."""
+    module = analysis.modules.by_id[function.module]
+    for name in sorted(analysis.protocol):
+        others = {key for key, _ in candidates(analysis, module, name)}
+        if others - {atom.key for atom in type_ if isinstance(atom, Inst)}:
+            return type_ | UNKNOWN
+    return type_
 
 
 # --- running a callee
@@ -379,13 +395,13 @@ class Applying:
             moved = []
         value = self.val(summary.value) if summary.value is not None else None
         updates = [(self.ref(r), m, through) for (r, m, through) in summary.updates]
+        self.apply_reads()
         for ref, mark, through in updates:
             self.update(ref, mark, through)
         for ref, key, val in moved:
             self.frame.store_location(self.st, ref, key, val, weak=ref.many)
         if state is not None and state.owned - self.entry.state.owned:
             self.st.owned |= {self.ref(r) for r in state.owned - self.entry.state.owned}
-        self.apply_reads()
         if summary.raised is not None:
             self.note_raise()
         if value is None:
@@ -507,7 +523,9 @@ class Applying:
                 base = link.prov
                 if not prov.hops and prov.in_location == base.in_location:
                     return base
-                hops = (*base.hops, *self.relocated(prov.hops))[:MAX_HOPS]
+                passed = prov.token < self.entry.arguments
+                own = self.relocated(prov.hops) if passed else prov.hops
+                hops = (*base.hops, *own)[:MAX_HOPS]
                 return replace(
                     base,
                     bound=True,
@@ -529,11 +547,17 @@ class Applying:
                     prov.hops,
                     True,
                 )
+            case "capture" if not prov.bound:
+                # Never bound inside the callee: the live handle is captured at the call.
+                assert prov.where is not None
+                hop = Hop("call", prov.where, prov.text)
+                return replace(
+                    prov,
+                    where=self.where,
+                    text=describe(self.expr),
+                    hops=(hop, *prov.hops)[:MAX_HOPS],
+                )
             case _:
-                if prov.hops:
-                    hops = self.relocated(prov.hops)
-                    if hops != prov.hops:
-                        return replace(prov, hops=hops)
                 return prov
 
     def relocated(self, hops: tuple[Hop, ...]) -> tuple[Hop, ...]:
@@ -556,17 +580,31 @@ class Applying:
             ref = self.ref(link.ref)
             prov = self.prov(link.prov)
             moved = Link(ref, prov)
-            stales = self.stales(stale)
-            if link.prov.kind == "token":
-                assert isinstance(link.prov.token, int)
-                stales |= self.entry.tokens[link.prov.token][1]
-            new[moved] = new.get(moved, FRESH) | stales
+            new[moved] = new.get(moved, FRESH) | self.stales(stale)
         return new
 
     def stales(self, stale: Stales) -> Stales:
-        if not stale:
-            return stale
-        return frozenset(Stale(self.prov(v), self.mark(m)) for v, m in stale)
+        result = FRESH
+        for victim, mark in stale:
+            if mark is ENTRY:
+                result |= self.entry_stales(victim)
+            else:
+                result |= {Stale(self.prov(victim), self.mark(mark))}
+        return result
+
+    def entry_stales(self, victim: Prov) -> Stales:
+        """Return how stale the caller's own binding was when the callee was entered."""
+        if victim.kind == "token":
+            assert isinstance(victim.token, int)
+            return self.entry.tokens[victim.token][1]
+        if victim.kind != "initial":
+            return FRESH
+        assert isinstance(victim.token, tuple)
+        ref, key = victim.token
+        held = self.st.peek(self.ref(ref), self.key(key))
+        if held is None:
+            return frozenset({Stale(self.prov(victim), ENTRY)})
+        return frozenset().union(*held.values())
 
     def mark(self, mark: Mark) -> Mark:
         source = self.prov(mark.source) if mark.source is not None else None
@@ -608,13 +646,8 @@ class Applying:
     def apply_reads(self) -> None:
         for read in self.summary.reads:
             stales = self.stales(read.stale)
-            prov = self.prov(read.prov)
-            if read.prov.kind == "token":
-                assert isinstance(read.prov.token, int)
-                stales |= self.entry.tokens[read.prov.token][1]
-            calls = (self.where, *read.calls)[:6]
-            if stales or prov.kind in {"token", "initial"}:
-                self.frame.note_read(prov, stales, read.where, calls)
+            if stales:
+                self.frame.note_read(stales, read.where, (self.where, *read.calls)[:6])
 
     def note_raise(self) -> None:
         """The exception edge carries what the callee may have updated before it raised."""
@@ -638,17 +671,7 @@ class Applying:
         new: Val = {}
         for link, stale in value.items():
             prov = link.prov
-            if prov.kind == "capture" and not prov.bound:
-                assert prov.where is not None
-                hop = Hop("call", prov.where, prov.text)
-                prov = replace(
-                    prov,
-                    where=self.where,
-                    text=describe(self.expr),
-                    bound=False,
-                    hops=(hop, *prov.hops)[:MAX_HOPS],
-                )
-            elif prov.kind in {"initial", "static"} and not is_plain(link.ref.type):
+            if prov.kind in {"initial", "static"} and not is_plain(link.ref.type):
                 prov = Prov("capture", self.where, describe(self.expr), owner=prov.owner)
             moved = Link(link.ref, prov)
             new[moved] = new.get(moved, FRESH) | stale
@@ -665,7 +688,7 @@ def shared_only(facet: Ref, val: Val, held: dict[Ref, None]) -> Val:
     for link, stale in val.items():
         own = link.ref.kind == "alloc" and link.ref not in held
         initial_value = link.ref.base is facet or link.ref.base is facet.base
-        if stale or not (own or initial_value or is_plain(link.ref.type)):
+        if proven(stale) or not (own or initial_value or is_plain(link.ref.type)):
             kept[link] = stale
     return kept
 
@@ -675,14 +698,14 @@ def untouched(ref: Ref, key: Key, val: Val) -> bool:
     if len(val) != 1:
         return False
     (link, stale), *_ = val.items()
-    return not stale and link.ref.base is ref and link.ref.key == key
+    return not proven(stale) and link.ref.base is ref and link.ref.key == key
 
 
 def initial_as(base: Ref, key: Key, inner: Ref) -> Val:
-    from aliaslint.flow.state import initial_prov
+    from aliaslint.flow.state import as_on_entry, initial_prov
 
     owner = is_object(base) and isinstance(key, str)
-    return {Link(inner, initial_prov(base, key, owner)): FRESH}
+    return as_on_entry(inner, initial_prov(base, key, owner))
 
 
 def nested_site(fn_key: str, at: ir.At, payload: object) -> tuple[object, ...]:

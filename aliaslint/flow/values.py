@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Union
 
-from aliaslint.lower.ir import At
+from aliaslint.lower.ir import NOWHERE, At
 from aliaslint.program.types import Type
 
 # --- positions in containers and loops
@@ -185,7 +185,6 @@ class Site:
     via: str
     text: str
     attr: str = ""
-    owner_class: str = ""
     function: str = ""
     op: str = ""
     collapsed: bool = False
@@ -208,10 +207,21 @@ class Mark:
 
 
 class Stale(NamedTuple):
-    """The binding `victim` still held the handle when `mark` changed it."""
+    """The binding `victim` still held the handle when `mark` changed it.
+
+    With the mark `ENTRY`: as stale as the entry binding `victim` was for the caller.
+    """
 
     victim: Prov
     mark: Mark
+
+
+ENTRY = Mark(Site(Where("", NOWHERE), "entry", ""))
+
+
+def proven(stale: Stales) -> bool:
+    """True if an update is known that made the binding stale."""
+    return any(entry.mark is not ENTRY for entry in stale)
 
 
 class Link(NamedTuple):

@@ -88,6 +88,7 @@ class ClassTable:
         self._functions: dict[str, ir.Function] = {}
         self.registered: dict[str, ir.Function] = {}
         self.owner_of: dict[str, ClassInfo] = {}
+        self.property_names: set[str] = set()
         self.subclasses: dict[str, list[ClassInfo]] = {}
 
     # --- classes
@@ -120,6 +121,7 @@ class ClassTable:
         info = ClassInfo(key, node.name, module, node, parent)
         self._classes[key] = info
         collect_methods(info, node.body)
+        self.property_names.update(n for n, m in info.methods.items() if m.role == "property")
         bases: list[ClassInfo] = []
         outside: list[str] = []
         for base in node.bases:

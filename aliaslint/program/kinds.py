@@ -121,6 +121,14 @@ class Kinds:
                         table.setdefault(name, []).append((expr, path, function))
         return self._assigned[info.key]
 
+    def sets(self, info: ClassInfo, name: str) -> bool:
+        """True if a method binds the attribute; `self.x op= v` alone reads it first."""
+        return any(
+            path != (("aug",),)
+            for ancestor in info.mro
+            for _, path, _ in self.assigned(ancestor).get(name, ())
+        )
+
     def _own_assignments(
         self, info: ClassInfo, function: ir.Function, role: str
     ) -> Iterator[tuple[str, ir.Expr | None, Path]]:

@@ -40,7 +40,7 @@ findings of this rule either disappear or become AL101.""",
 
 def find_in_program(evidence: Evidence) -> Iterator[Finding]:
     """Captures that outlive an update with no read proven, or that a bound hides."""
-    told = {where for (code, where) in evidence.groups if code == "AL101"}
+    told = set(told_places(evidence))
     seen: set[Where] = set()
     for (code, where), group in evidence.groups.items():
         if code == RULE.code and where not in told and where not in seen:
@@ -62,6 +62,18 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
             evidence.step("mutation", site.where, "changes the array in place"),
         )
         yield finding(evidence, where, escape.victim.text, f"it outlives {text}", steps)
+
+
+def told_places(evidence: Evidence) -> Iterator[Where]:
+    """Captures and hand-overs that another finding tells of already."""
+    for (code, where), group in evidence.groups.items():
+        if code == RULE.code:
+            continue
+        yield where
+        for prov in (group.victim, *(m.source for m in group.marks.values())):
+            if prov is not None and prov.where is not None:
+                yield prov.where
+            yield from (hop.where for hop in prov.hops) if prov is not None else ()
 
 
 def escaped_place(escape: Escape) -> Where | None:

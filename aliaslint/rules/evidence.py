@@ -236,8 +236,13 @@ def hand_over(victim: Prov, mark: Mark) -> Where | None:
         for hop in prov.hops:
             if hop.kind == "hand-over":
                 return hop.where
+    taken = mark.source
+    if taken is not None and taken.kind == "capture" and taken.in_location:
+        for hop in taken.hops:
+            if hop.kind == "store" and victim.kind != "capture":
+                return hop.where
     if victim.kind == "static":
-        return victim.where
+        return next((h.where for h in victim.hops if h.kind == "store"), victim.where)
     source = mark.source
     if source is not None and source.kind == "static":
         return source.where or victim.where

@@ -15,17 +15,17 @@ from aliaslint.source.files import SourceFile, split_lines
 
 _ROPE = re.compile(rb"rope|rotary", re.IGNORECASE)
 _FOLD = re.compile(
-    rb"reshape\(\s*(?:[\w.]+\s*,\s*)?[(\[]?\s*(?:-1\b|[\w.\[\]-]+\s*\*)"
+    rb"reshape\(\s*(?:[\w.]+\s*,\s*)?(?:shape\s*=\s*)?[(\[]?\s*(?:-1\b|[\w.\[\]-]+\s*\*)"
     rb"|flatten\((?:[\w.]+,\s*)?(?:0\s*,|start_axis\s*=\s*0|end_axis)"
-    rb"|squeeze\((?:[\w.]+,\s*)?(?:axis\s*=\s*)?0\b"
+    rb"|squeeze\([^)\n]*\b0\b"
     rb"|concatenate\("
     rb"|rope\w*\(\s*\w+\[\w+\]"
 )
 _PRODUCT = re.compile(rb"^\s*(\w+)\s*=\s*[\w.]+\s*\*\s*[\w.]+\s*$", re.MULTILINE)
+_POSITION = rb"(?:offset|pos|start)"
+_MADE_ONE = rb"(?:array\(\s*\[|\(1,\)|expand_dims|\[None\]|atleast_1d|reshape\(-?1\))"
 _ONE_ELEMENT = re.compile(
-    rb"^[^\n]*(?:offset|pos|start)[^\n]*"
-    rb"(?:array\(\s*\[|\(1,\)|expand_dims|\[None\]|atleast_1d|reshape\(-?1\))",
-    re.IGNORECASE | re.MULTILINE,
+    rb"%b[^\n]*%b|%b[^\n]*%b" % (_POSITION, _MADE_ONE, _MADE_ONE, _POSITION), re.IGNORECASE
 )
 _BATCH = re.compile(
     r"^(?:Batch\w*(?:Cache|Generator)|batch(?:ed)?_(?:generate|decode|forward|step)|"

@@ -58,6 +58,7 @@ class Flow:
         self._lines: dict[Path, list[str]] = {}
         self._summaries: dict[ast.AST, Summary] = {}
         self._active: list[ast.AST] = []
+        self._recursive: set[ast.AST] = set()
         self.undone: dict[Fold, Span] = {}  # Where a folded array gets its shape back.
 
     def reaches(self, paths: Sequence[Path]) -> list[Reach]:
@@ -78,14 +79,21 @@ class Flow:
         owner: Class | None,
         closure: Mapping[str, Value] | None = None,
     ) -> Summary:
-        """Return the summary of a function; recursion and great depth give an empty one."""
+        """Return the summary of a function; where it calls itself, that of a first look at it.
+
+        Beyond a great depth of calls the summary is empty.
+        """
         if function in self._summaries:
             return self._summaries[function]
         if function in self._active or len(self._active) >= _DEPTH:
+            self._recursive.add(function)
             return Summary()
         self._active.append(function)
         try:
             result = _Interpreter(self, module, owner, function, closure or {}).run()
+            if function in self._recursive:
+                self._summaries[function] = result
+                result = _Interpreter(self, module, owner, function, closure or {}).run()
         finally:
             self._active.pop()
         self._summaries[function] = result
