@@ -92,3 +92,17 @@ def one_element_offset_defect(x: mx.array, dims: int, **options: Any) -> mx.arra
 def is_row_contiguous(x: mx.array) -> bool:
     """Whether the elements lie in the order of the indices; dimensions of size 1 do not count."""
     return memoryview(x).c_contiguous  # type: ignore[arg-type]
+
+
+def right_and_defective(run: Callable[[], Any], defect: Kernel) -> tuple[Any, Any]:
+    """Return what `run()` gives with the right kernel, and with a defective one, in MLX's place."""
+    installed = mx.fast.rope
+    results = []
+    try:
+        for kernel in (rope, defect):
+            mx.fast.rope = kernel  # type: ignore[assignment]
+            results.append(run())
+            mx.eval(results[-1])
+    finally:
+        mx.fast.rope = installed
+    return results[0], results[1]

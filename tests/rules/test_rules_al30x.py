@@ -1,0 +1,283 @@
+"""The rules about RoPE and declared dependencies: their fixtures, and what decides beside code."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fixtures"))
+
+from fixture_loader import Fixture, collect, expected_findings, expected_steps
+
+from aliaslint import engine
+from aliaslint.findings import Finding
+from aliaslint.rules import Selection
+
+RULES = ("AL301", "AL302", "AL303", "AL304")
+FIXTURES = [f for f in collect("flag") + collect("clean") if f.rule in RULES]
+KERNEL = "mx.fast.rope({}, 8, traditional=False, base=1e4, scale=1.0, offset={})"
+
+
+def check(*paths: Path) -> list[Finding]:
+    request = engine.Request(paths, selection=Selection(select=("ALL",)), cache=False)
+    return engine.check(request).findings
+
+
+@pytest.fixture(autouse=True)
+def no_active_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    monkeypatch.delenv("CONDA_PREFIX", raising=False)
+
+
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda f: f.name)
+def test_findings_are_exactly_those_expected(fixture: Fixture) -> None:
+    found = check(fixture.root if fixture.path.is_dir() else fixture.path)
+    places = [(f.code, f.path, f.span.line) for f in found]
+    assert sorted(places) == sorted((e.code, e.path, e.line) for e in expected_findings(fixture))
+
+
+@pytest.mark.parametrize(
+    "fixture",
+    [f for f in FIXTURES if any(e.column for e in expected_findings(f))],
+    ids=lambda f: f.name,
+)
+def test_findings_start_at_the_columns_expected(fixture: Fixture) -> None:
+    found = check(fixture.root if fixture.path.is_dir() else fixture.path)
+    wanted = {(e.code, e.line, e.column) for e in expected_findings(fixture) if e.column}
+    assert wanted <= {(f.code, f.span.line, f.span.column) for f in found}
+
+
+@pytest.mark.parametrize(
+    "fixture", [f for f in FIXTURES if expected_steps(f)], ids=lambda f: f.name
+)
+def test_traces_hold_the_steps_expected(fixture: Fixture) -> None:
+    steps = {(s.role, s.span.line) for f in check(fixture.path) for s in f.trace}
+    assert {(s.role, s.line) for s in expected_steps(fixture)} <= steps
+
+
+def project(folder: Path, code: str, *requirements: str) -> Path:
+    """Make a project with one module; without requirements it declares nothing."""
+    listed = ", ".join(f'"{r}"' for r in requirements)
+    (folder / ".git").mkdir()
+    if requirements:
+        text = f'[project]\nname = "p"\ndependencies = [{listed}]\n'
+        (folder / "pyproject.toml").write_text(text)
+    (folder / "model.py").write_text(f"import mlx.core as mx\nimport mlx.nn as nn\n\n\n{code}")
+    return folder
+
+
+def codes(folder: Path) -> list[str]:
+    return sorted(f.code for f in check(folder) if f.code in RULES)
+
+
+FOLDED = f"def rotate(q, o, B, H, L):\n    return {KERNEL.format('q.reshape(B * H, L, 8)', 'o')}\n"
+
+
+@pytest.mark.parametrize(
+    ("requirements", "found"),
+    [
+        (["mlx>=0.30"], ["AL301"]),
+        (["mlx"], ["AL301"]),
+        (["mlx<0.32"], ["AL301"]),
+        (["mlx>=0.31.2; sys_platform == 'darwin'"], ["AL301"]),
+        (["mlx-metal>=0.30"], ["AL301"]),
+        (["mlx-lm>=0.31"], ["AL301"]),
+        (["mlx-lm"], ["AL301"]),
+        (["mlx>=0.32"], []),
+        (["mlx>0.31.2"], []),
+        (["mlx==0.32.*"], []),
+        (["mlx-lm>=0.32"], []),
+        (["mlx>=0.30", "mlx-lm>=0.32"], []),
+        (["numpy"], []),
+        ([], []),
+    ],
+)
+def test_al301_rests_on_the_declared_floor(
+    tmp_path: Path, requirements: list[str], found: list[str]
+) -> None:
+    assert codes(project(tmp_path, FOLDED, *requirements)) == found
+
+
+def test_al301_rests_on_the_metadata_of_an_installed_package(tmp_path: Path) -> None:
+    package = tmp_path / "site-packages" / "server"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(f"import mlx.core as mx\n\n\n{FOLDED}")
+    metadata = tmp_path / "site-packages" / "server-1.0.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Name: server\nVersion: 1.0\nRequires-Dist: mlx>=0.30\n\n")
+    assert codes(package) == ["AL301"]
+
+
+FOLDS = [
+    "q.reshape(-1, L, 8)",
+    "q.reshape((B * H, L, 8))",
+    "q.reshape([H * B, L, -1])",
+    "mx.reshape(q, (-1, q.shape[-2], q.shape[-1]))",
+    "mx.reshape(q, shape=(-1, L, 8))",
+    "q.reshape(B * H, 1, L, 8)",
+    "q.flatten(0, 1)",
+    "q.flatten(start_axis=0, end_axis=1)",
+    "q.flatten(0, -3)",
+    "mx.flatten(q, 0, 1)",
+    "q.flatten(end_axis=1)",
+    "mx.squeeze(q[:1], 0)",
+    "q[:1].squeeze(axis=0)",
+    "q[0]",
+    "mx.concatenate([q[:1], q[1:]])",
+    "mx.concatenate(mx.split(q, H, axis=1), axis=0)",
+    "q.flatten(0, 1).astype(mx.float32)",
+    "q.flatten(0, 1) * 2.0",
+    "mx.contiguous(q.flatten(0, 1))",
+    "q.flatten(0, 1)[..., :4]",
+    "(q.flatten(0, 1) if L else q)",
+    "(lambda: q)() if B else q.flatten(0, 1)",
+]
+
+
+@pytest.mark.parametrize("array", FOLDS)
+def test_fold_is_recognised(tmp_path: Path, array: str) -> None:
+    code = f"def f(q, o):\n    B, H, L, D = q.shape\n    return {KERNEL.format(array, 'o')}\n"
+    assert codes(project(tmp_path, code, "mlx>=0.30")) == ["AL301"]
+
+
+HEALTHY = [
+    "q",
+    "q.reshape(B, H, L, 8)",
+    "q.reshape(B, -1, L, 8)",
+    "q.reshape(B, L, H * 8)",
+    "q.transpose(0, 2, 1, 3)",
+    "q.flatten(2, 3)",
+    "q.flatten(-2)",
+    "q.squeeze(1)",
+    "q[:, 0]",
+    "q[..., :4]",
+    "q[None]",
+    "q.flatten(0, 1).reshape(B, H, L, 8)",
+    "q.reshape(B * H, 2, 8)",
+    "mx.concatenate([q, q], axis=-1)",
+    "mx.concatenate([q, q], axis=1)",
+    "mx.zeros((B, H, L, 8))",
+]
+
+
+@pytest.mark.parametrize("array", HEALTHY)
+def test_other_shapes_are_silent(tmp_path: Path, array: str) -> None:
+    code = f"def f(q, o):\n    B, H, L, D = q.shape\n    return {KERNEL.format(array, 'o')}\n"
+    assert codes(project(tmp_path, code, "mlx>=0.30")) == []
+
+
+GUARDS = [
+    ("if L > 1:", True),
+    ("if L >= 2:", True),
+    ("if L != 1:", True),
+    ("if not L == 1:", True),
+    ("if L > 1 and B:", True),
+    ("if L == 4:", True),
+    ("if L > 0:", False),
+    ("if L == 1:", False),
+    ("if L > 1 or B:", False),
+    ("if B > 1:", False),
+]
+
+
+@pytest.mark.parametrize(("guard", "silent"), GUARDS)
+def test_guards_on_the_length_are_understood(tmp_path: Path, guard: str, silent: bool) -> None:
+    call = KERNEL.format("q.flatten(0, 1)", "o")
+    code = f"def f(q, o):\n    B, H, L, D = q.shape\n    {guard}\n        return {call}\n"
+    assert (codes(project(tmp_path, code, "mlx>=0.30")) == []) is silent
+
+
+@pytest.mark.parametrize(
+    ("offset", "found"),
+    [
+        ("3", ["AL301"]),
+        ("cache.offset", ["AL301"]),
+        ("mx.array(cache.offset)", ["AL301"]),
+        ("mx.array([3])", ["AL301", "AL304"]),
+        ("0", []),
+        ("mx.array([1, 2])", []),
+        ("mx.array([c.offset for c in cache])", []),
+        ("mx.arange(4)", []),
+        ("mx.broadcast_to(o, (B,))", []),
+        ("mx.array([1, 2]) + 1", []),
+    ],
+)
+def test_only_scalar_offsets_count(tmp_path: Path, offset: str, found: list[str]) -> None:
+    call = KERNEL.format("q.flatten(0, 1)", offset)
+    code = f"def f(q, o, cache, B):\n    return {call}\n"
+    assert codes(project(tmp_path, code, "mlx>=0.30")) == found
+
+
+def test_call_of_a_module_without_an_offset_is_silent(tmp_path: Path) -> None:
+    code = "def f(q):\n    rope = nn.RoPE(8)\n    return rope(q.flatten(0, 1))\n"
+    assert codes(project(tmp_path, code, "mlx>=0.30")) == []
+
+
+def test_helper_in_another_module_is_followed(tmp_path: Path) -> None:
+    folder = project(tmp_path, "", "mlx>=0.30")
+    (folder / "shapes.py").write_text("def fold(x):\n    return x.reshape(-1, *x.shape[-2:])\n")
+    (folder / "shapes.py").write_text(
+        "def fold(x):\n    B, H, L, D = x.shape\n    return x.reshape(B * H, L, D)\n"
+    )
+    (folder / "model.py").write_text(
+        "import mlx.core as mx\nfrom shapes import fold\n\n\n"
+        f"def f(q, o):\n    return {KERNEL.format('fold(q)', 'o')}\n"
+    )
+    assert codes(folder) == ["AL301"]
+
+
+def test_recursion_is_followed_once(tmp_path: Path) -> None:
+    call = KERNEL.format("q", "o")
+    code = (
+        f"def f(q, o, n):\n    if n:\n        return f(q.flatten(0, 1), o, 0)\n    return {call}\n"
+    )
+    assert codes(project(tmp_path, code, "mlx>=0.30")) == ["AL301"]
+
+
+def test_finding_without_an_inverse_pair_has_no_fix(tmp_path: Path) -> None:
+    (finding,) = [f for f in check(project(tmp_path, FOLDED, "mlx")) if f.code == "AL301"]
+    assert finding.fixable is None
+
+
+BATCHES = f"def decode_batch(q, o):\n    return {KERNEL.format('q', 'o')}\n"
+
+
+@pytest.mark.parametrize(
+    ("requirements", "found"),
+    [
+        (["mlx>=0.30"], ["AL302"]),
+        (["mlx>=0.30,<0.33", "mlx-lm>=0.31"], ["AL302", "AL303"]),
+        (["mlx>=0.32"], []),
+        ([], []),
+    ],
+)
+def test_al302_rests_on_the_declared_floor(
+    tmp_path: Path, requirements: list[str], found: list[str]
+) -> None:
+    wanted = [code for code in found if code == "AL302"]
+    assert [c for c in codes(project(tmp_path, BATCHES, *requirements)) if c == "AL302"] == wanted
+
+
+def test_al302_names_requirement_file_and_line(tmp_path: Path) -> None:
+    (finding,) = [f for f in check(project(tmp_path, BATCHES, "mlx>=0.30")) if f.code == "AL302"]
+    assert (finding.path.name, finding.span.line, finding.span.column) == ("pyproject.toml", 3, 18)
+    assert "`mlx>=0.30`" in finding.message
+
+
+def test_al302_is_a_warning(tmp_path: Path) -> None:
+    folder = project(tmp_path, BATCHES, "mlx>=0.30")
+    assert {f.severity for f in check(folder) if f.code == "AL302"} == {"warning"}
+
+
+def test_al302_sees_a_lock_file_beside_a_good_floor(tmp_path: Path) -> None:
+    folder = project(tmp_path, BATCHES, "mlx>=0.32")
+    (folder / "uv.lock").write_text('[[package]]\nname = "mlx"\nversion = "0.31.2"\n')
+    found = [(f.path.name, f.span.line) for f in check(folder) if f.code == "AL302"]
+    assert found == [("uv.lock", 2)]
+
+
+def test_al302_is_silent_without_batches(tmp_path: Path) -> None:
+    code = BATCHES.replace("decode_batch", "decode")
+    assert codes(project(tmp_path, code, "mlx>=0.30")) == []
