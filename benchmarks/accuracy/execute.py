@@ -50,6 +50,7 @@ def setup(package: Path, semantics: str) -> dict[str, Any]:
         "folder": str(package),
         "replaced": {},
         "forces": forces,
+        "rope": "",
     }
 
 
