@@ -17,7 +17,7 @@ from packaging.version import Version
 from aliaslint import __version__
 
 ROOT = Path(__file__).parents[1]
-BUILD = ["pyproject.toml", "setup.py", "README.md", "aliaslint", "codemods"]
+BUILD = ["pyproject.toml", "setup.py", "README.md", "LICENSE", "aliaslint", "codemods"]
 OTHERS = ["tests", "fixtures", "benchmarks", "docs"]
 
 
