@@ -507,23 +507,32 @@ def call_property(
     function = frame.a.classes.method(method)
     val = invoke(frame, st, function, key, Args([single(ref, STATIC_PROV)], nodes=[None]), expr)
     after_call(frame, st)
-    return handed(frame, val, name, expr)
+    return handed(frame, st, val, name, expr)
 
 
 def call_setter(
     frame: Frame, st: State, ref: Ref, key: str, method: Method, val: Val, at: ir.At, text: str
 ) -> None:
-    node = ir.Const(at, None)
+    node = ir.Const(frame.value_at or at, None)
     args = Args([single(ref, STATIC_PROV), val], nodes=[None, node])
     invoke(frame, st, frame.a.classes.method(method), key, args, node, hand_over=text)
     after_call(frame, st)
 
 
-def handed(frame: Frame, val: Val, name: str, expr: ir.Expr) -> Val:
+def handed(frame: Frame, st: State, val: Val, name: str, expr: ir.Expr) -> Val:
     """What a state getter, copy, merge or extract gives back is handed over, not captured."""
     if name not in HAND_OVER_NAMES:
         return val
     hop = Hop("hand-over", frame.where(expr.at), describe(expr))
+    for link in val:
+        if link.ref.kind == "alloc" and any(isinstance(a, (Seq, Map)) for a in link.ref.type):
+            for key, inner in list(st.heap.get(link.ref, {}).items()):
+                if isinstance(key, Pos):
+                    st.put(link.ref, key, hopped(inner, hop))
+    return hopped(val, hop)
+
+
+def hopped(val: Val, hop: Hop) -> Val:
     new: Val = {}
     for link, stale in val.items():
         prov = link.prov
@@ -583,7 +592,7 @@ def class_call(
     else:
         inner = args
     val = invoke(frame, st, function, key, inner, expr)
-    return handed(frame, val, name, expr)
+    return handed(frame, st, val, name, expr)
 
 
 # --- objects

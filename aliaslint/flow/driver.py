@@ -14,7 +14,7 @@ from aliaslint.flow.values import ENTRY, FRESH, Link, Pos, Prov, Ref, Val
 from aliaslint.lower import ir
 from aliaslint.program.classes import ClassInfo
 from aliaslint.program.modules import Module
-from aliaslint.program.types import ClassOf, Inst, Map, Seq, Type, UNKNOWN
+from aliaslint.program.types import UNKNOWN, ClassOf, Inst, Map, Seq, Type, is_plain
 
 
 def analyse_module(analysis: Analysis, module: Module) -> None:
@@ -115,7 +115,8 @@ def parameter_type(
     if name in analysis.kinds.array_evidence(function):
         return frozenset({"array"})
     if name in function.annotations:
-        return param_annotation(analysis, function, name) or UNKNOWN
+        type_ = param_annotation(analysis, function, name) or UNKNOWN
+        return UNKNOWN if is_plain(type_) else type_  # `offset: int` says little about a cache
     return UNKNOWN
 
 

@@ -100,6 +100,7 @@ class Frame:
         self.parent_frame: Frame | None = None
         self.weak = False
         self.held = 0
+        self.value_at: ir.At | None = None  # the value of the assignment under way
         self.unresolved = False
         self.frame_ref: Ref | None = None
         if fn.cells or fn.uses_cells:
@@ -252,9 +253,7 @@ class Frame:
             if stale:
                 self.note_read(stale, self.where(at), ())
 
-    def note_read(
-        self, stale: frozenset[Stale], where: Where, calls: tuple[Where, ...]
-    ) -> None:
+    def note_read(self, stale: frozenset[Stale], where: Where, calls: tuple[Where, ...]) -> None:
         frame = self.outer()
         for entry in stale:
             if entry.victim.kind not in {"token", "initial"} and entry.mark is not ENTRY:

@@ -170,7 +170,7 @@ def copy_object(frame: Frame, st: State, ref: Ref, expr: ir.Expr) -> Val:
             info = frame.a.classes.get(atom.key)
             if info and info.find("__copy__"):
                 val = call_method_of(frame, st, ref, "__copy__", [], expr)
-                return handed(frame, val, "copy", expr)
+                return handed(frame, st, val, "copy", expr)
     made = frame.refs.alloc((frame.fn.key, expr.at, "copy"), frame.positions[-2:], ref.type)
     hop = Hop("hand-over", frame.where(expr.at), describe(expr))
     names: set[str] = {k for k in st.heap.get(ref, {}) if isinstance(k, str)}
@@ -613,8 +613,14 @@ def special_method(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
             call_method_of(frame, st, link.ref, f"__{name}__", [], expr)
             if name != "len":
                 frame.read(st, {link: stale}, expr.at)
-    return frame.plain(STR if name in {"str", "repr"} else SCALAR) if name != "abs" else (
-        frame.fresh(expr.at, frame.val_type(st, args.positional[0]) if args.positional else SCALAR)
+    return (
+        frame.plain(STR if name in {"str", "repr"} else SCALAR)
+        if name != "abs"
+        else (
+            frame.fresh(
+                expr.at, frame.val_type(st, args.positional[0]) if args.positional else SCALAR
+            )
+        )
     )
 
 

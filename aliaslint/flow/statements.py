@@ -16,6 +16,7 @@ from aliaslint.flow.expressions import (
     array_attr,
     display,
     evaluate,
+    evaluate_all,
     index_keys,
     item_method,
     location_of_field,
@@ -125,9 +126,12 @@ def assign(frame: Frame, stmt: ir.Assign, st: State) -> State | None:
             if len(stmt.value.items) == len(target.targets) and not any(
                 isinstance(i, ir.Star) for i in stmt.value.items
             ):
-                vals = [named(frame, i, evaluate(frame, i, st)) for i in stmt.value.items]
-                for inner, val in zip(target.targets, vals, strict=True):
+                held = evaluate_all(frame, stmt.value.items, st)
+                vals = [named(frame, i, v) for i, v in zip(stmt.value.items, held, strict=True)]
+                for inner, item, val in zip(target.targets, stmt.value.items, vals, strict=True):
+                    frame.value_at = item.at
                     assign_to(frame, inner, bind(val), st)
+                frame.value_at = None
                 return st
     val = named(frame, stmt.value, evaluate(frame, stmt.value, st))
     val = bind(val)
@@ -139,8 +143,10 @@ def assign(frame: Frame, stmt: ir.Assign, st: State) -> State | None:
             for link in val:
                 if link.ref.type == UNKNOWN:
                     st.narrowed[link.ref] = ARRAY
+    frame.value_at = stmt.value.at
     for target in stmt.targets:
         assign_to(frame, target, val, st)
+    frame.value_at = None
     return st
 
 
@@ -195,7 +201,7 @@ def store_attr(
                 if setter is not None:
                     call_setter(frame, st, ref, atom.key, setter, val, at, text)
         if setter is None:
-            hop = Hop("store", frame.where(at), text)
+            hop = Hop("store", frame.where(frame.value_at or at), text)
             held = stored(val, hop) if is_object(ref) or ref.kind == "class" else bind(val)
             frame.store_location(st, ref, name, held, weak=len(owner) > 1)
             if is_object(ref) or ref.kind == "class":
@@ -442,7 +448,8 @@ def aug_item(frame: Frame, stmt: ir.Aug, target: ir.ToItem, st: State) -> None:
                 for v in list(val):
                     extend_container(frame, st, v.ref, operand)
             text = describe_target(target)
-            update_element(frame, st, stmt, text, link.ref, key, "element", stmt.op)
+            via = "attr-element" if isinstance(target.obj, ir.Attr) else "element"
+            update_element(frame, st, stmt, text, link.ref, key, via, stmt.op)
 
 
 def describe_target(target: ir.Target) -> str:
@@ -529,8 +536,9 @@ def update_target(
         case ir.Item(obj=obj, index=index) if index is not None:
             for link in evaluate_again(frame, obj, st):
                 for key in index_keys(frame, st, link.ref, evaluate_again(frame, index, st)):
+                    via = "attr-element" if isinstance(obj, ir.Attr) else "element"
                     update_element(
-                        frame, st, stmt, describe(place), link.ref, key, "element" + suffix, op
+                        frame, st, stmt, describe(place), link.ref, key, via + suffix, op
                     )
         case _:
             apply_update(frame, st, stmt, describe(place), val, set(), "name" + suffix, op)

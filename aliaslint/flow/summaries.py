@@ -57,7 +57,7 @@ class Entry:
     tokens: list[tuple[Link, Stales]] = field(default_factory=list)
     shape: list[object] = field(default_factory=list)
     reach: dict[Ref, None] = field(default_factory=dict)
-    arguments: int = 0  # how many tokens stand for arguments; the others are locations
+    arguments: list[str] = field(default_factory=list)  # parameter of each argument's token
 
 
 def reachable(st: State, vals: list[Val]) -> dict[Ref, None]:
@@ -103,7 +103,7 @@ class Entering:
         self.collect_hints(bound)
         for name, val in bound.items():
             entry.state.env[name] = self.val(val)
-        entry.arguments = len(entry.tokens)
+            entry.arguments += [name] * (len(entry.tokens) - len(entry.arguments))
         if up:
             entry.state.env["<up>"] = self.val(up)
         for ref in entry.reach:
@@ -134,7 +134,7 @@ class Entering:
                 note = self.function.annotations.get(name)
                 if note is not None:
                     hint = param_annotation(self.frame.a, self.function, name)
-            if hint:
+            if hint and "array" in hint:
                 for link in val:
                     if link.ref.type == UNKNOWN:
                         self.hints.setdefault(link.ref, hint)
@@ -523,8 +523,8 @@ class Applying:
                 base = link.prov
                 if not prov.hops and prov.in_location == base.in_location:
                     return base
-                passed = prov.token < self.entry.arguments
-                own = self.relocated(prov.hops) if passed else prov.hops
+                passed = prov.token < len(self.entry.arguments)
+                own = self.relocated(prov.hops, prov.token) if passed else prov.hops
                 hops = (*base.hops, *own)[:MAX_HOPS]
                 return replace(
                     base,
@@ -560,19 +560,21 @@ class Applying:
             case _:
                 return prov
 
-    def relocated(self, hops: tuple[Hop, ...]) -> tuple[Hop, ...]:
+    def relocated(self, hops: tuple[Hop, ...], token: int) -> tuple[Hop, ...]:
         """A store inside a constructor or setter is a hand-over at the call."""
         if not self.hand_over:
             return hops
         new: list[Hop] = []
         for hop in hops:
             if hop.kind == "store":
-                new.append(Hop("hand-over", self.argument_where(hop), self.hand_over))
+                new.append(Hop("hand-over", self.argument_where(token), self.hand_over))
             new.append(hop)
         return tuple(new[:MAX_HOPS])
 
-    def argument_where(self, hop: Hop) -> Where:
-        return self.where
+    def argument_where(self, token: int) -> Where:
+        """Return the place of the argument that was handed over, or of the call."""
+        node = self.nodes.get(self.entry.arguments[token])
+        return self.frame.where(node.at) if node is not None else self.where
 
     def val(self, val: Val) -> Val:
         new: Val = {}

@@ -65,7 +65,8 @@ raises in place and gives floats when rebound: it is reported and not rewritten.
 def find_in_program(evidence: Evidence) -> Iterator[Finding]:
     """In-place updates of exposed attributes, and of those that a trace shows to be read."""
     for site, info in evidence.analysis.sites.items():
-        if site.via != "attr" or not evidence.in_target(site.where):
+        statement = site.where in evidence.analysis.statements
+        if site.via != "attr" or not statement or not evidence.in_target(site.where):
             continue
         exposed = site.attr in evidence.exposed and info.escaped
         if exposed or site in evidence.proven:

@@ -50,5 +50,7 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
     for site, info in evidence.analysis.sites.items():
         if site.via != "attr" or not info.escaped or not evidence.in_target(site.where):
             continue
+        if site.where not in evidence.analysis.statements:
+            continue
         if site.attr not in evidence.exposed and site not in evidence.proven:
             yield finding(RULE, evidence, site)

@@ -50,7 +50,7 @@ owner that shares the array on purpose no longer sees the write.""",
 def find_in_program(evidence: Evidence) -> Iterator[Finding]:
     """Item assignments on an array attribute whose other holder is proven to read it."""
     for site in evidence.analysis.sites:
-        if site.via != "attr-item" or site not in evidence.proven:
+        if site.via != "attr-item" or site.op == "__setitem__" or site not in evidence.proven:
             continue
         if not evidence.in_target(site.where):
             continue

@@ -16,7 +16,6 @@ from aliaslint.flow.context import Analysis, Fault
 from aliaslint.flow.values import Mark, Prov, Site, Where
 from aliaslint.lower.ir import At
 
-OWNER_UPDATES = frozenset({"attr", "attr-item"})
 LOCAL_UPDATES = frozenset({"name", "name-item", "element", "element-item"})
 MAX_READS = 12
 
