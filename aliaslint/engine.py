@@ -7,7 +7,7 @@ its findings is shown: selection, per-file ignores, suppressions, baseline. `fix
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -27,6 +27,7 @@ from aliaslint.targets import (
     common_folder,
     dependencies,
     installed_package,
+    own_packages,
     project_roots,
     resting_on,
 )
@@ -96,7 +97,7 @@ def prepare(request: Request) -> Run:
     files, errors = _load(targets, request, config)
     roots = () if request.package else tuple(dict.fromkeys(project_roots(targets)))
     found = tuple(dependencies(targets, files, request.python, config))
-    options = _options(config, found)
+    options = _options(config, found, own_packages(targets, files))
     return Run(config, targets, roots, files, errors, options, codes, found)
 
 
@@ -235,13 +236,19 @@ def _load(
     return files, (*discovery.errors, *failed)
 
 
-def _options(config: Config, dependencies: Iterable[Dependency]) -> AnalysisOptions:
-    """Return the options of the analysis: the source of a dependency, or else its version."""
+def _options(
+    config: Config, dependencies: Iterable[Dependency], own: Mapping[str, Path]
+) -> AnalysisOptions:
+    """Return the options of the analysis: the source of a dependency, or else its version.
+
+    `own` are packages that the files belong to: what of them is not in the run stands beside
+    the dependencies.
+    """
     return AnalysisOptions(
         exposed_attributes=config.exposed_attributes,
         shared_attributes=config.shared_attributes,
         cache_protocol=(*_PROTOCOL, *config.cache_protocol),
-        dependency_roots={d.name: d.root for d in dependencies if d.root},
+        dependency_roots={**own, **{d.name: d.root for d in dependencies if d.root}},
         dependency_versions={
             d.name: d.version for d in dependencies if d.kind == "table" and d.version
         },

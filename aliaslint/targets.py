@@ -92,6 +92,27 @@ def dependencies(
     )
 
 
+def own_packages(targets: Iterable[Path], files: Iterable[SourceFile]) -> dict[str, Path]:
+    """Return the packages that the files belong to and that reach beyond the targets.
+
+    A file that is checked alone runs with the rest of its package.
+    """
+    given = set(targets)
+    found: dict[str, Path] = {}
+    for folder in {source.path.parent for source in files}:
+        top = _top_package(folder)
+        if top and given.isdisjoint((top, *top.parents)):
+            found.setdefault(top.name, top)
+    return found
+
+
+def _top_package(folder: Path) -> Path | None:
+    top = None
+    while (folder / "__init__.py").is_file():
+        top, folder = folder, folder.parent
+    return top
+
+
 def resting_on(
     dependencies: Iterable[Dependency], files: Sequence[SourceFile], protocol: Iterable[str]
 ) -> list[Dependency]:
