@@ -93,10 +93,8 @@ def inplace_mutates() -> bool:
 
 def stale_captures(version: str | None) -> tuple[str, ...]:
     """Return the places in which this release of mlx-lm reads stale captures of its own."""
-    try:
-        from aliaslint.program import stale_captures as table
-    except ImportError:
-        return ()
+    from aliaslint.program import stale_captures as table
+
     return table.places("mlx_lm", version) if version else ()
 
 

@@ -62,10 +62,13 @@ def with_one_element_offset(files: Iterable[SourceFile]) -> list[SourceFile]:
 def decodes_batches(files: Iterable[SourceFile], *, through: str = "") -> bool:
     """Whether code names batched decoding: caches, generators or steps of a batch, or padding.
 
-    `through`: only files count that import this package.
+    `through`: only files count that import this package; using its server counts as well.
     """
     imports = re.compile(rf"^\s*(?:from|import)\s+{through}\b".encode(), re.MULTILINE)
+    server = re.compile(rf"^\s*(?:from|import)\s+{through}\.server\b".encode(), re.MULTILINE)
     for source in files:
+        if through and server.search(source.data):
+            return True
         if not _BATCH_BYTES.search(source.data) or (through and not imports.search(source.data)):
             continue
         if any(_BATCH.match(name) for name in _names(source)):
