@@ -18,6 +18,9 @@ PATH = Path("/generated/program.py")
 TRACED = frozenset({"AL101", "AL201", "AL202"})
 BY_UPDATE = frozenset({"AL003", "AL004"})
 JUDGED = TRACED | BY_UPDATE
+# The cache protocol stands for every class that has it, also for those never passed; any call in
+# a `try` may raise, as far as the analysis knows, and these never do. Misses count all the same.
+UNJUDGED = ("update_and_fetch", "try:")
 FEW_RUNS, MANY_RUNS = 24, 400
 
 
@@ -66,8 +69,7 @@ def judge(program: Program) -> Verdict:
     except Exception as error:
         return Verdict(error=f"{type(error).__name__}: {error}")
     verdict = compare(findings, observe(program, FEW_RUNS))
-    if "update_and_fetch" in as_written(program):
-        # The cache protocol stands for every class that has it, also for those never passed.
+    if any(word in as_written(program) for word in UNJUDGED):
         verdict.unobserved, verdict.stray = [], []
     if verdict.unobserved or verdict.stray:
         truth = observe(program, MANY_RUNS)
@@ -114,8 +116,8 @@ def _is_executed(finding: Finding, truth: Truth) -> bool:
 
 def _bear_out(finding: Finding, truth: Truth, seen: set[int], verdict: Verdict) -> None:
     line = finding.span.line
-    if finding.code == "AL004":
-        borne_out = line in truth.behind
+    if finding.code == "AL004" and line in truth.behind:
+        borne_out = True
     elif finding.code == "AL003":
         borne_out = any(line in read.updates for reads in truth.stale.values() for read in reads)
     else:
