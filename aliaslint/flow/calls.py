@@ -14,12 +14,13 @@ from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, bind, describe
 from aliaslint.flow.narrowing import classes_of
 from aliaslint.flow.protocol import candidates
 from aliaslint.flow.state import State, is_object
-from aliaslint.flow.summaries import apply_call
+from aliaslint.flow.summaries import apply_call, is_facet, shared_only
 from aliaslint.flow.values import (
     ANY,
     EMPTY,
     FRESH,
     Hop,
+    Key,
     Link,
     Mark,
     Pos,
@@ -363,6 +364,7 @@ def protocol_call(
     an instance of another (a facet of the object for each class).
     """
     before = st.copy()
+    facets = {r: before.heap.pop(r) for r in list(before.heap) if r.base is ref and is_facet(r)}
     after: State | None = None
     result = EMPTY
     for class_key, method in found:
@@ -370,14 +372,16 @@ def protocol_call(
         branch.narrowed[ref] = frozenset({Inst(class_key)})
         facet = frame.refs.init(ref, f"as:{class_key}", NOTHING)
         shared = before.heap.get(ref, {})
-        branch.heap[ref] = {**branch.heap.pop(facet, {}), **shared}
+        branch.heap[ref] = {**facets.get(facet, {}), **shared}
         try:
             val = call_method(frame, branch, ref, class_key, method, args, expr)
         except Stopped:
             continue
         own = branch.heap[ref]
-        branch.heap[facet] = {k: v for k, v in own.items() if k not in shared}
         branch.heap[ref] = {k: v for k, v in own.items() if k in shared}
+        kept = facet_fields(branch, facet, {k: v for k, v in own.items() if k not in shared}, val)
+        if kept:
+            branch.heap[facet] = kept
         branch.narrowed.pop(ref, None)
         if ref in before.narrowed:
             branch.narrowed[ref] = before.narrowed[ref]
@@ -387,6 +391,18 @@ def protocol_call(
         raise Stopped
     st.env, st.heap, st.owned = after.env, after.heap, after.owned
     return result
+
+
+def facet_fields(
+    st: State, facet: Ref, fields: dict[Key, Val], result: Val
+) -> dict[Key, Val]:
+    """Keep of a facet what somebody else holds too; the rest can alias nothing."""
+    held: dict[Ref, None] = dict.fromkeys(link.ref for link in result)
+    for _, val in st.bindings():
+        for link in val:
+            held[link.ref] = None
+    kept = {key: shared_only(facet, val, held) for key, val in fields.items()}
+    return {key: val for key, val in kept.items() if val}
 
 
 def hold_across(frame: Frame, st: State, ref: Ref, expr: ir.Call) -> None:

@@ -43,6 +43,7 @@ from aliaslint.program.types import (
 MAX_DEPTH = 12  # calls nested in one context
 MAX_CONTEXTS = 40  # summaries of one function before its root summary stands for all
 MAX_HOPS = 4
+MAX_FUEL = 6_000  # statements interpreted for one root before calls collapse
 
 
 @dataclass(slots=True)
@@ -121,6 +122,7 @@ class Analysis:
         self.closure_class: dict[str, str] = {}
         self.statements: dict[Where, ir.Aug] = {}
         self.candidates: dict[tuple[str, str, bool], list[tuple[str, Method]]] = {}
+        self.fuel = MAX_FUEL
         self._may_update: dict[ir.Expr, bool] = {}
         self._init_types: dict[tuple[Ref, Key], Type] = {}
         self._spans: dict[tuple[str, ir.At], Where] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from aliaslint.flow.context import Analysis
+from aliaslint.flow.context import MAX_FUEL, Analysis
 from aliaslint.flow.expressions import Stopped
 from aliaslint.flow.frame import Frame
 from aliaslint.flow.state import State, is_object
@@ -70,6 +70,7 @@ def updates_attributes(function: ir.Function) -> bool:
 
 def analyse_root(analysis: Analysis, function: ir.Function, cls: str | None) -> None:
     """Interpret a function with parameters of which nothing is known but their kinds."""
+    analysis.fuel = MAX_FUEL
     frame = Frame(analysis, function, cls, 0)
     st = State()
     for name, kind in zip(function.params, function.kinds, strict=True):

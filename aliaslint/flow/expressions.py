@@ -152,6 +152,8 @@ def class_location(frame: Frame, st: State, key: str, name: str) -> Val:
     known = st.peek(ref, name)
     if known is None:
         type_ = frame.a.kinds.attribute(key, name) or UNKNOWN
+        if is_plain(type_):
+            return frame.plain(type_)
         inner = frame.refs.init(ref, name, type_)
         where = frame.a.class_attribute_where(key, name)
         text = f"{key.partition(':')[2]}.{name}"
@@ -249,6 +251,10 @@ def item(frame: Frame, expr: ir.Item, st: State) -> Val:
         result = join(result, item_of(frame, st, link, stale, index, expr))
     if any("array" in frame.type_of(st, link.ref) for link in base) or not is_key(index):
         frame.read(st, index, expr.at)
+    if isinstance(expr.obj, ir.Attr):
+        from aliaslint.flow.calls import handed
+
+        return handed(frame, st, result, expr.obj.name, expr)
     return result
 
 
@@ -333,19 +339,15 @@ def load_element(frame: Frame, st: State, ref: Ref, pos: Pos, expr: ir.Expr) -> 
     from aliaslint.flow.containers import element
 
     val = element(frame, st, ref, pos)
-    if ref.kind in {"root", "init"} and not is_container(ref):
+    if ref.kind in {"root", "init"}:
         prov = Prov("capture", frame.where(expr.at), describe(expr), owner=False)
         new: Val = {}
         for link, stale in val.items():
-            keep = link.prov.kind != "initial" or is_plain(link.ref.type)
+            keep = link.prov.kind not in {"initial", "token"} or is_plain(link.ref.type)
             moved = link if keep else Link(link.ref, prov)
             new[moved] = new.get(moved, FRESH) | stale
         return new
     return val
-
-
-def is_container(ref: Ref) -> bool:
-    return any(isinstance(atom, (Seq, Tup, Map)) for atom in ref.type)
 
 
 def copy_container(
@@ -398,7 +400,9 @@ def fresh(frame: Frame, expr: ir.Fresh, st: State) -> Val:
     type_ = fresh_type(expr.how, types)
     if expr.how == "matmul" and type_ == UNKNOWN and frame.module.imports_mlx:
         type_ = UNKNOWN if frame.module.imports_other_arrays else ARRAY
-    return frame.plain(type_) if is_plain(type_) else frame.fresh(expr.at, type_)
+    if is_plain(type_) or type_ == UNKNOWN:
+        return frame.plain(type_)  # what is no array for certain is never updated in place
+    return frame.fresh(expr.at, type_)
 
 
 def is_list(type_: Type) -> bool:

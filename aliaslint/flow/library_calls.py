@@ -602,26 +602,24 @@ def operator_in_place(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val
     return frame.plain(UNKNOWN)
 
 
-@models("builtins.len", "builtins.bool", "builtins.str", "builtins.repr", "builtins.abs")
-def special_method(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+def special_method(name: str) -> Model:
     """`len(o)` on an object of the program runs its method; on an array it is metadata."""
-    assert isinstance(expr, ir.Call)
-    symbol = frame.a.kinds.dotted(expr.fn, frame.module)
-    name = getattr(symbol, "dotted", "builtins.len").rpartition(".")[2]
-    for val in args.positional[:1]:
-        for link, stale in list(val.items()):
-            call_method_of(frame, st, link.ref, f"__{name}__", [], expr)
-            if name != "len":
-                frame.read(st, {link: stale}, expr.at)
-    return (
-        frame.plain(STR if name in {"str", "repr"} else SCALAR)
-        if name != "abs"
-        else (
-            frame.fresh(
-                expr.at, frame.val_type(st, args.positional[0]) if args.positional else SCALAR
-            )
-        )
-    )
+
+    def model(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+        for val in args.positional[:1]:
+            for link, stale in list(val.items()):
+                call_method_of(frame, st, link.ref, f"__{name}__", [], expr)
+                if name != "len":
+                    frame.read(st, {link: stale}, expr.at)
+        if name == "abs" and args.positional:
+            return frame.fresh(expr.at, frame.val_type(st, args.positional[0]) or UNKNOWN)
+        return frame.plain(STR if name in {"str", "repr"} else SCALAR)
+
+    return model
+
+
+for _name in ("len", "bool", "str", "repr", "abs"):
+    MODELS[f"builtins.{_name}"] = special_method(_name)
 
 
 @models("builtins.dict.fromkeys")

@@ -267,7 +267,7 @@ def summarise(frame: Frame, function: ir.Function, cls: str | None, entry: Entry
     if active is not None:
         active.unresolved = True
         return active
-    if frame.depth >= MAX_DEPTH or len(table) >= MAX_CONTEXTS:
+    if frame.depth >= MAX_DEPTH or len(table) >= MAX_CONTEXTS or analysis.fuel <= 0:
         return None
     summary = Summary(entry.state)
     for _ in range(3):
