@@ -120,6 +120,8 @@ def _carry_out(run: Run, request: Request, options: dict[str, Any]) -> Outcome:
         unsafe=options["unsafe_fixes"] or run.config.unsafe_fixes,
         codes=run.codes,
     )
+    if not options["diff"]:
+        fix.sweep(run.files)  # Temporary files of a run that was killed.
     report = fix.run(run.files, analyse, settings)
     errors = tuple(dict.fromkeys([*run.errors, *report.errors]))
     if options["diff"] or request.stdin or not report.changes:

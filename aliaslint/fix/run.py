@@ -32,13 +32,15 @@ def run(
     """Repair what `analyse` finds in `files`, in memory; see the package.
 
     After each round the edited texts are parsed and analysed again. An edit that does not cure
-    its finding is taken back; one that brings a new finding takes the edits of its file with it.
+    its finding is taken back; one that brings a new finding takes the edits of its file with it,
+    unless a later round repairs what it brought.
     """
     work = _Work(list(files), analyse, options or FixOptions())
-    for _ in range(_PASSES):
-        rounds = [work.round(actions) for actions in ROUNDS[work.options.strategy]]
-        if not any(rounds):
-            break
+    found = work.findings
+    work.work()
+    if work.has_brought_anything(found):
+        work = _Work(list(files), analyse, work.options, patient=False)
+        work.work()
     return work.report()
 
 
@@ -49,12 +51,14 @@ _Key = tuple[Path, str, int, str]
 class _Work:
     """The state of a run. `current` are the files as they would be written now.
 
-    `banned` are repairs that were tried and failed, with the reason.
+    `banned` are repairs that were tried and failed, with the reason. `patient` puts up with a new
+    finding that can be repaired in turn.
     """
 
     files: list[SourceFile]
     analyse: Analyse
     options: FixOptions
+    patient: bool = True
     current: dict[Path, SourceFile] = field(init=False)
     findings: list[Finding] = field(init=False)
     errors: dict[FileError, None] = field(default_factory=dict)
@@ -64,6 +68,22 @@ class _Work:
     def __post_init__(self) -> None:
         self.current = {source.path: source for source in self.files}
         self._look()
+
+    def work(self) -> None:
+        """Carry out all rounds of the strategy, until a pass changes nothing."""
+        for _ in range(_PASSES):
+            rounds = [self.round(actions) for actions in ROUNDS[self.options.strategy]]
+            if not any(rounds):
+                break
+
+    def has_brought_anything(self, before: Sequence[Finding]) -> bool:
+        """Whether anything is found now where nothing was among the findings `before`."""
+        texts = {
+            source.path: (source, self.current[source.path])
+            for source in self.files
+            if source.path in self.applied
+        }
+        return bool(recheck.compare(before, self.findings, (), texts).new)
 
     def round(self, actions: Round) -> bool:
         """Carry out one kind of repair; whether anything was edited."""
@@ -78,6 +98,9 @@ class _Work:
             texts = {path: (old[path], edited[path]) for path in edited}
             done = [f for path in edited for f, _ in todo.chosen[path]]
             verdict = recheck.compare(before, self.findings, done, texts)
+            if self.patient:
+                new = tuple(f for f in verdict.new if not self._can_be_repaired(f))
+                verdict = recheck.Verdict(verdict.uncured, new)
             if not verdict.uncured and not verdict.new:
                 self._note(todo, old)
                 return True
@@ -150,6 +173,13 @@ class _Work:
 
     def _ban(self, pairs: Iterable[tuple[Finding, Repair]], reason: str) -> None:
         self.banned.update({self._key(finding): reason for finding, _ in pairs})
+
+    def _can_be_repaired(self, finding: Finding) -> bool:
+        """Whether a later round would repair a finding."""
+        if self._key(finding) in self.banned:
+            return False
+        rounds = ROUNDS[self.options.strategy]
+        return any(plan([finding], self.current, self.options, r).chosen for r in rounds)
 
     def _skipped(self) -> Iterator[Skipped]:
         """Yield why each finding that is left and has a repair was not repaired."""
