@@ -39,6 +39,7 @@ class Tape:
     used: list[Value] = field(default_factory=list)
     owners: list[Any] = field(default_factory=list)
     behind: set[int] = field(default_factory=set)
+    stale_targets: set[int] = field(default_factory=set)
     lines: set[int] = field(default_factory=set)
 
     @property
@@ -160,6 +161,7 @@ def change(array: Array, line: int) -> None:
     tape.lines.add(line)
     if tape.expected(array.value) != array.value:
         array.tainted.add(line)
+        tape.stale_targets.add(line)
     array.updates.add(line)
     if any(v is array for owner in tape.owners for v in vars(owner).values()):
         tape.behind.add(line)

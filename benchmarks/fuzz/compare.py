@@ -115,17 +115,13 @@ def _is_executed(finding: Finding, truth: Truth) -> bool:
 
 
 def _bear_out(finding: Finding, truth: Truth, seen: set[int], verdict: Verdict) -> None:
-    line = finding.span.line
-    if finding.code == "AL004" and line in truth.behind:
-        borne_out = True
-    elif finding.code == "AL003":
-        borne_out = any(line in read.updates for reads in truth.stale.values() for read in reads)
-    else:
-        reads = {step.span.line for step in finding.trace if step.role == "read"}
-        stray = sorted(reads - seen)
-        borne_out = bool(reads & seen)
+    reads = {step.span.line for step in finding.trace if step.role == "read"}
+    borne_out = bool(reads & seen)
+    if finding.code in TRACED:
         verdict.reads += len(reads)
         if borne_out:
-            verdict.stray += [(finding.code, read) for read in stray]
+            verdict.stray += [(finding.code, read) for read in sorted(reads - seen)]
+    elif finding.code == "AL004":
+        borne_out |= finding.span.line in truth.behind
     if not borne_out:
         verdict.unobserved.append(finding)

@@ -28,20 +28,20 @@ class Truth:
     """What the runs of one program showed.
 
     `stale` maps a line that read a changed value to the reads observed there; `behind` holds the
-    lines that updated in place an array which some object held; `executed` all that read or
-    updated an array.
+    lines that updated in place an array which some object held; `stale_targets` those that
+    updated a binding which was stale; `executed` all that read or updated an array.
     """
 
     stale: dict[int, list[arrays.Stale]] = field(default_factory=dict)
     behind: set[int] = field(default_factory=set)
+    stale_targets: set[int] = field(default_factory=set)
     executed: set[int] = field(default_factory=set)
     runs: int = 0
 
     @property
     def lines(self) -> set[int]:
-        """All lines that tell of a stale read: those that read, and those that it went through."""
-        through = {line for reads in self.stale.values() for read in reads for line in read.through}
-        return set(self.stale) | through
+        """All lines that used a changed value: those that read it, and those that updated it."""
+        return set(self.stale) | self.stale_targets
 
 
 class Coins:
@@ -193,6 +193,7 @@ def add(truth: Truth, tape: arrays.Tape) -> None:
     """Add to `truth` what one pair of runs showed."""
     truth.runs += 1
     truth.behind |= tape.behind
+    truth.stale_targets |= tape.stale_targets
     truth.executed |= tape.lines
     for read in tape.stale:
         known = truth.stale.setdefault(read.line, [])
