@@ -79,7 +79,9 @@ def examine(files: Sequence[SourceFile], options: AnalysisOptions) -> Run:
             errors.append(tree)
         else:
             table.add(source.path, tree, source.text, in_target=True)
-    analysis = Analysis(table, frozenset(options.cache_protocol), lambda module: True)
+    analysis = Analysis(
+        table, frozenset(options.cache_protocol), frozenset(options.exposed_attributes)
+    )
     targets = list(table.targets())
     for module in targets:
         analyse_module(analysis, module)

@@ -52,10 +52,23 @@ from aliaslint.program.types import (
     Tup,
     Type,
     is_plain,
+    ordered,
 )
 
 HAND_OVER_NAMES = frozenset(
-    "state copy __copy__ clone merge extract extend split snapshot from_state fork".split()
+    [
+        "state",
+        "copy",
+        "__copy__",
+        "clone",
+        "merge",
+        "extract",
+        "extend",
+        "split",
+        "snapshot",
+        "from_state",
+        "fork",
+    ]
 )
 
 
@@ -187,7 +200,7 @@ def call_ref(frame: Frame, st: State, ref: Ref, args: Args, expr: ir.Expr) -> Va
     if ref.payload == "isolated" or (isinstance(ref.payload, tuple) and "isolated" in ref.payload):
         return isolated_call(frame, st, ref, args, expr)
     result = EMPTY
-    for atom in frame.type_of(st, ref) or UNKNOWN:
+    for atom in ordered(frame.type_of(st, ref) or UNKNOWN):
         match atom:
             case FuncOf(key=key):
                 result = join(result, function_call(frame, st, ref, key, args, expr))
@@ -269,7 +282,7 @@ def method_call(
     ref = link.ref
     type_ = frame.type_of(st, ref)
     result = EMPTY
-    for atom in type_ or UNKNOWN:
+    for atom in ordered(type_ or UNKNOWN):
         match atom:
             case Inst():
                 only = frozenset({atom})
@@ -297,8 +310,22 @@ def method_call(
 
 
 IN_PLACE_METHODS = frozenset(
-    "__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __imatmul__ "
-    "__iand__ __ior__ __ixor__ __ilshift__ __irshift__ __setitem__".split()
+    [
+        "__iadd__",
+        "__isub__",
+        "__imul__",
+        "__itruediv__",
+        "__ifloordiv__",
+        "__imod__",
+        "__ipow__",
+        "__imatmul__",
+        "__iand__",
+        "__ior__",
+        "__ixor__",
+        "__ilshift__",
+        "__irshift__",
+        "__setitem__",
+    ]
 )
 
 
@@ -393,9 +420,7 @@ def protocol_call(
     return result
 
 
-def facet_fields(
-    st: State, facet: Ref, fields: dict[Key, Val], result: Val
-) -> dict[Key, Val]:
+def facet_fields(st: State, facet: Ref, fields: dict[Key, Val], result: Val) -> dict[Key, Val]:
     """Keep of a facet what somebody else holds too; the rest can alias nothing."""
     held: dict[Ref, None] = dict.fromkeys(link.ref for link in result)
     for _, val in st.bindings():
@@ -428,7 +453,7 @@ def bound_call(
 ) -> Val:
     """`ref.name(args)` for instances (and classes) of the program."""
     result = EMPTY
-    for atom in only or frame.type_of(st, ref) or UNKNOWN:
+    for atom in ordered(only or frame.type_of(st, ref) or UNKNOWN):
         match atom:
             case Inst(key=key):
                 stored = st.peek(ref, name)
@@ -503,7 +528,7 @@ def call_method_of(
     """Call a special method (`__getitem__`, `__call__`, …) where the class has it."""
     inner = args if isinstance(args, Args) else Args(list(args), nodes=[None] * len(args))
     result = EMPTY
-    for atom in frame.type_of(st, ref):
+    for atom in ordered(frame.type_of(st, ref)):
         if isinstance(atom, Inst):
             info = frame.a.classes.get(atom.key)
             method = info.find(name) if info else None
@@ -714,7 +739,7 @@ def stored(val: Val, hop: Hop) -> Val:
 def call_operator(frame: Frame, st: State, vals: list[Val], expr: ir.Fresh) -> Val | None:
     """An operator on instances of the program is a call of their method, if they have one."""
     for link in list(vals[0]):
-        for atom in frame.type_of(st, link.ref):
+        for atom in ordered(frame.type_of(st, link.ref)):
             if isinstance(atom, Inst):
                 info = frame.a.classes.get(atom.key)
                 if info is None:
@@ -728,8 +753,20 @@ def call_operator(frame: Frame, st: State, vals: list[Val], expr: ir.Fresh) -> V
 
 
 OPERATORS = frozenset(
-    "__add__ __sub__ __mul__ __truediv__ __matmul__ __floordiv__ __mod__ __pow__ __and__ "
-    "__or__ __xor__ __neg__".split()
+    [
+        "__add__",
+        "__sub__",
+        "__mul__",
+        "__truediv__",
+        "__matmul__",
+        "__floordiv__",
+        "__mod__",
+        "__pow__",
+        "__and__",
+        "__or__",
+        "__xor__",
+        "__neg__",
+    ]
 )
 
 

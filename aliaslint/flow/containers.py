@@ -88,13 +88,14 @@ def focused_element(frame: Frame, st: State, ref: Ref, pos: Pos) -> Val | None:
 
 
 def any_element(frame: Frame, st: State, ref: Ref) -> Val:
-    result = join_elements(st.heap.get(ref, {}), lambda p: True)
+    result = join_elements(st.heap.get(ref, {}), lambda p: p.kind != "v")
     if ref.kind in {"root", "init"}:
-        star = Pos("*", None, space_of(st, ref))
-        have = st.peek(ref, star)
+        loop = frame.positions[-1] if frame.positions else None
+        one = Pos("v", (frame.fn.key, frame.looking_up, loop))
+        have = st.peek(ref, one)
         if have is None:
-            have = initial(ref, star, frame.refs, frame.a.init_type)
-            st.put(ref, star, have)
+            have = initial(ref, one, frame.refs, frame.a.init_type)
+            st.put(ref, one, have)
         result = join(have, result)
     return result
 
@@ -209,10 +210,18 @@ def fold(frame: Frame, st: State, loop: object) -> None:
     old = Pos("old", loop)
 
     def move(owner: Ref | None, p: Pos) -> Pos:
-        return old if p.kind == "cur" and p.index == loop else p
+        return old if (p.kind == "cur" and p.index == loop) or looked_up_in(p, loop) else p
 
     moves = Moves(frame.refs, move)
     st.rename(moves.ref, moves.key)
+
+
+def looked_up_in(pos: Pos, loop: object) -> bool:
+    """True for a position of unknown index that belongs to an iteration of the loop."""
+    if pos.kind != "v" or not isinstance(pos.index, tuple):
+        return False
+    current = pos.index[2]
+    return isinstance(current, Pos) and current.kind == "cur" and current.index == loop
 
 
 def unfocus(frame: Frame, st: State, loop: object, space: Ref) -> None:
@@ -220,7 +229,7 @@ def unfocus(frame: Frame, st: State, loop: object, space: Ref) -> None:
     spaces = {ref: space_of(st, ref) for ref in st.heap}
 
     def move(owner: Ref | None, p: Pos) -> Pos:
-        if p.kind in {"cur", "old"} and p.index == loop:
+        if (p.kind in {"cur", "old"} and p.index == loop) or looked_up_in(p, loop):
             return Pos("*", None, spaces.get(owner, owner) if owner is not None else space)
         return p
 

@@ -104,14 +104,14 @@ class Analysis:
         self,
         modules: ModuleTable,
         protocol: frozenset[str],
-        in_scope: Callable[[str], bool],
+        exposed: frozenset[str] = frozenset({"offset"}),
     ) -> None:
         self.modules = modules
         self.classes = ClassTable(modules)
         self.kinds = Kinds(self.classes)
         self.refs = Refs()
         self.protocol = protocol
-        self.in_scope = in_scope
+        self.exposed = exposed
         self.summaries: dict[str, dict[object, Summary]] = {}
         self.active: dict[tuple[str, object], Summary] = {}
         self.faults: dict[tuple[object, ...], Fault] = {}

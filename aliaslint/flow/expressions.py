@@ -35,6 +35,7 @@ from aliaslint.program.types import (
     Tup,
     Type,
     is_plain,
+    ordered,
 )
 
 Evaluate = Callable[[Frame, "ir.Expr", State], Val]
@@ -100,7 +101,7 @@ def attr_of(
 ) -> Val:
     ref = link.ref
     result = EMPTY
-    for atom in frame.type_of(st, ref):
+    for atom in ordered(frame.type_of(st, ref)):
         match atom:
             case Ext(dotted=dotted):
                 result = join(result, frame.symbol_val(st, Ext(f"{dotted}.{name}")))
@@ -203,14 +204,14 @@ def location_of_field(frame: Frame, st: State, ref: Ref, name: str) -> Val:
     if known is not None:
         return known
     if ref.kind == "alloc":
-        for atom in ref.type:
+        for atom in ordered(ref.type):
             if isinstance(atom, Inst):
                 info = frame.a.classes.get(atom.key)
                 owner = info.has_class_name(name) if info else None
                 if owner is not None:
                     return class_location(frame, st, owner.key, name)
         return EMPTY
-    for atom in ref.type:
+    for atom in ordered(ref.type):
         if isinstance(atom, Inst):
             info = frame.a.classes.get(atom.key)
             owner = info.has_class_name(name) if info else None
@@ -246,6 +247,7 @@ def item(frame: Frame, expr: ir.Item, st: State) -> Val:
             frame.read(st, evaluate(frame, operand, st), operand.at)
         return sliced(frame, st, base, expr)
     index = evaluate(frame, expr.index, st)
+    frame.looking_up = expr.at
     result = EMPTY
     for link, stale in list(base.items()):
         result = join(result, item_of(frame, st, link, stale, index, expr))
@@ -309,7 +311,7 @@ def item_of(
 
 
 def item_method(frame: Frame, type_: Type, name: str) -> object:
-    for atom in type_:
+    for atom in ordered(type_):
         if isinstance(atom, Inst):
             info = frame.a.classes.get(atom.key)
             method = info.find(name) if info else None

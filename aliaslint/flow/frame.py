@@ -100,6 +100,7 @@ class Frame:
         self.parent_frame: Frame | None = None
         self.weak = False
         self.held = 0
+        self.looking_up: ir.At = ir.NOWHERE  # the element access under way
         self.value_at: ir.At | None = None  # the value of the assignment under way
         self.unresolved = False
         self.frame_ref: Ref | None = None
@@ -275,7 +276,7 @@ class Frame:
         frame = self.outer()
         for link in val:
             ref = link.ref
-            mark = Mark(site, (), link.prov)
+            mark = Mark(site, (), link.prov, collapsed=ref.many)
             if "array" not in self.type_of(st, ref):
                 continue
             hit = True

@@ -14,7 +14,7 @@ from aliaslint.flow.frame import FRESH_PROV, Frame, LoopFrame, bind
 from aliaslint.flow.state import State
 from aliaslint.flow.values import ANY, EMPTY, Link, Ref, Val, join, single
 from aliaslint.lower import ir
-from aliaslint.program.types import SCALAR, UNKNOWN, GenOf, Seq
+from aliaslint.program.types import SCALAR, UNKNOWN, GenOf, Seq, ordered
 
 MAX_NESTED = 6
 Consume = Callable[[Val, State], "State | None"]
@@ -22,7 +22,7 @@ Consume = Callable[[Val, State], "State | None"]
 
 def generator_functions(frame: Frame, ref: Ref) -> list[ir.Function]:
     found: list[ir.Function] = []
-    for atom in ref.type:
+    for atom in ordered(ref.type):
         if isinstance(atom, GenOf):
             function = frame.a.classes.known_function(atom.key)
             function = function or frame.a.kinds.find_function(atom.key)
@@ -223,7 +223,7 @@ def enter_generator(frame: Frame, st: State, link: Link, stmt: ir.With) -> Val:
     node = ir.Const(stmt.context.at, None)
     if generator_functions(frame, link.ref):
         return advance(frame, st, link, node)
-    return {link: frozenset()} if UNKNOWN <= frame.type_of(st, link.ref) else EMPTY
+    return {link: frozenset()} if frame.type_of(st, link.ref) >= UNKNOWN else EMPTY
 
 
 def exit_generator(frame: Frame, st: State, link: Link, stmt: ir.With) -> None:

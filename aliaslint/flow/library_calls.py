@@ -33,6 +33,7 @@ from aliaslint.program.types import (
     Seq,
     Tup,
     is_plain,
+    ordered,
 )
 
 Model = Callable[[Frame, State, Args, "ir.Expr"], Val]
@@ -165,7 +166,7 @@ def copy_copy(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
 
 def copy_object(frame: Frame, st: State, ref: Ref, expr: ir.Expr) -> Val:
     """A shallow copy of an object: a second owner of every handle."""
-    for atom in frame.type_of(st, ref):
+    for atom in ordered(frame.type_of(st, ref)):
         if isinstance(atom, Inst):
             info = frame.a.classes.get(atom.key)
             if info and info.find("__copy__"):
@@ -174,7 +175,7 @@ def copy_object(frame: Frame, st: State, ref: Ref, expr: ir.Expr) -> Val:
     made = frame.refs.alloc((frame.fn.key, expr.at, "copy"), frame.positions[-2:], ref.type)
     hop = Hop("hand-over", frame.where(expr.at), describe(expr))
     names: set[str] = {k for k in st.heap.get(ref, {}) if isinstance(k, str)}
-    for atom in ref.type:
+    for atom in ordered(ref.type):
         if isinstance(atom, Inst):
             info = frame.a.classes.get(atom.key)
             for ancestor in info.mro if info else ():
@@ -295,7 +296,7 @@ def attributes_by_name(frame: Frame, st: State, refs: list[Ref], expr: ir.Expr) 
     made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("dict"))
     for ref in refs:
         names = {k for k in st.heap.get(ref, {}) if isinstance(k, str)}
-        for atom in ref.type:
+        for atom in ordered(ref.type):
             info = frame.a.classes.get(atom.key) if isinstance(atom, Inst) else None
             for ancestor in info.mro if info else ():
                 names |= set(frame.a.kinds.assigned(ancestor))
@@ -589,7 +590,12 @@ def leaves_of(frame: Frame, st: State, val: Val, depth: int) -> Val:
     return result
 
 
-@models(*(f"operator.{n}" for n in "iadd isub imul itruediv ifloordiv imod ipow iand ior".split()))
+@models(
+    *(
+        f"operator.{n}"
+        for n in ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior"]
+    )
+)
 def operator_in_place(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
     """`operator.iadd(a, b)` does what `a += b` does, and gives back `a`."""
     from aliaslint.flow.statements import update_target

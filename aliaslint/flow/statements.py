@@ -40,12 +40,12 @@ from aliaslint.program.kinds import fresh_type
 from aliaslint.program.types import (
     ARRAY,
     UNKNOWN,
-    ClassOf,
     Inst,
     Map,
     Seq,
     Tup,
     is_plain,
+    ordered,
 )
 
 Execute = Callable[[Frame, "ir.Stmt", State], "State | None"]
@@ -195,7 +195,7 @@ def store_attr(
     for link in list(owner):
         ref = link.ref
         setter = None
-        for atom in frame.type_of(st, ref):
+        for atom in ordered(frame.type_of(st, ref)):
             if isinstance(atom, Inst):
                 info = frame.a.classes.get(atom.key)
                 setter = info.find_setter(name) if info else None
@@ -323,7 +323,7 @@ def aug_result(frame: Frame, st: State, stmt: ir.Aug, val: Val, operand: Val) ->
         return None
     frame.read(st, operand, stmt.value.at)
     for link in val:
-        for atom in frame.type_of(st, link.ref):
+        for atom in ordered(frame.type_of(st, link.ref)):
             if isinstance(atom, Inst):
                 return aug_method(frame, st, link.ref, stmt, operand)
     if all(not is_plain(frame.type_of(st, link.ref)) for link in val) and val:
@@ -401,7 +401,7 @@ def in_instance(val: Val) -> Val:
 
 
 def is_property(frame: Frame, st: State, ref: Ref, name: str) -> bool:
-    for atom in frame.type_of(st, ref):
+    for atom in ordered(frame.type_of(st, ref)):
         if isinstance(atom, Inst):
             info = frame.a.classes.get(atom.key)
             method = info.find(name) if info else None
@@ -411,7 +411,7 @@ def is_property(frame: Frame, st: State, ref: Ref, name: str) -> bool:
 
 
 def store_back(frame: Frame, st: State, ref: Ref, name: str, val: Val, stmt: ir.Aug) -> None:
-    for atom in frame.type_of(st, ref):
+    for atom in ordered(frame.type_of(st, ref)):
         if isinstance(atom, Inst):
             info = frame.a.classes.get(atom.key)
             setter = info.find_setter(name) if info else None

@@ -17,9 +17,9 @@ from aliaslint.flow.context import (
     Summary,
 )
 from aliaslint.flow.derived import derived_params
-from aliaslint.flow.protocol import candidates
 from aliaslint.flow.expressions import Stopped
 from aliaslint.flow.frame import FRESH_PROV, Frame, bind, describe
+from aliaslint.flow.protocol import candidates
 from aliaslint.flow.state import Binding, State, initial, is_object
 from aliaslint.flow.values import (
     ANY,
@@ -41,7 +41,7 @@ from aliaslint.flow.values import (
     proven,
 )
 from aliaslint.lower import ir
-from aliaslint.program.types import UNKNOWN, Inst, Type, is_plain
+from aliaslint.program.types import UNKNOWN, Inst, Type, is_plain, ordered
 
 STATIC = frozenset({"class", "func", "module", "ext", "const", "pos"})
 HAND_OVER_FUNCTIONS = frozenset({"__init__", "__new__", "from_state"})
@@ -212,7 +212,7 @@ def param_annotation(analysis: Analysis, function: ir.Function, name: str) -> Ty
     """
     note = function.annotations[name]
     type_ = analysis.kinds.annotation(note, analysis.modules.by_id[function.module])
-    for atom in type_:
+    for atom in ordered(type_):
         if isinstance(atom, Inst):
             info = analysis.classes.get(atom.key)
             if info is None:
@@ -224,6 +224,14 @@ def param_annotation(analysis: Analysis, function: ir.Function, name: str) -> Ty
 
 def trusted_class(analysis: Analysis, function: ir.Function, type_: Type) -> Type | None:
     """An annotated cache class stands for itself only where no other class could pass."""
+    exposed = [
+        analysis.kinds.attribute(a.key, n)
+        for a in type_
+        if isinstance(a, Inst)
+        for n in sorted(analysis.exposed)
+    ]
+    if any("array" in kind for kind in exposed):
+        return type_  # a cache of batches, named as that
     module = analysis.modules.by_id[function.module]
     for name in sorted(analysis.protocol):
         others = {key for key, _ in candidates(analysis, module, name)}
@@ -610,7 +618,7 @@ class Applying:
 
     def mark(self, mark: Mark) -> Mark:
         source = self.prov(mark.source) if mark.source is not None else None
-        return Mark(mark.site, (self.where, *mark.chain)[:6], source, mark.meant)
+        return replace(mark, chain=(self.where, *mark.chain)[:6], source=source)
 
     # effects
 
@@ -624,11 +632,13 @@ class Applying:
             node = self.nodes.get(through)
             if through not in derived_params(self.frame.a, self.function):
                 spared |= self.argument_bindings(node)
-                mark = Mark(mark.site, mark.chain, mark.source, meant=True)
+                mark = replace(mark, meant=True)
             if isinstance(node, ir.Name) and node.scope == "local":
                 if node.name in self.frame.fn.params:
                     outer_through = node.name
         here = self.mark(mark)
+        if ref.many:
+            here = replace(here, collapsed=True)
         self.st.mark(ref, here, lambda b: b in spared)
         if ref.kind in {"root", "init"}:
             self.frame.outer().updates[(ref, here, outer_through)] = None

@@ -24,6 +24,7 @@ class Pos(NamedTuple):
     "cur"  the position of the current iteration of loop `index`
     "old"  the positions that loop `index` has visited
     "?"    any position, in step with nothing
+    "v"    one position of unknown index, named by where it was looked up (`index`)
     """
 
     kind: str
@@ -198,12 +199,15 @@ class Mark:
     chain: tuple[Where, ...] = ()
     source: Prov | None = None  # how the updated binding came by the handle
     meant: bool = False  # through a parameter that the function is there to write
+    collapsed: bool = False  # of a summary that stands for many: may be another one's array
 
     def __hash__(self) -> int:
         return hash(self.site)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mark) and self.site == other.site
+        if not isinstance(other, Mark):
+            return False
+        return self.site == other.site and self.collapsed == other.collapsed
 
 
 class Stale(NamedTuple):

@@ -6,63 +6,74 @@ anything is possible. Only `ARRAY` in the set makes an in-place update of a hand
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 
-class Inst(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Inst:
     """An instance of a class of the program, or (key with a dot) of an outside library."""
 
     key: str
 
 
-class ExtInst(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ExtInst:
     dotted: str
 
 
-class Seq(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Seq:
     """A list, tuple or set of elements of one type."""
 
     kind: str
     element: Type
 
 
-class Tup(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Tup:
     """A tuple display with a type for each position."""
 
     elements: tuple[Type, ...]
 
 
-class Map(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Map:
     element: Type
 
 
-class FuncOf(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FuncOf:
     key: str
 
 
-class GenOf(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class GenOf:
     """A generator or coroutine object of a function of the program, not yet entered."""
 
     key: str
 
 
-class PartialOf(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PartialOf:
     """What `functools.partial` gives back; its parts are locations of the object."""
 
     kind: str = "partial"
 
 
-class ClassOf(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ClassOf:
     key: str
 
 
-class Ext(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Ext:
     """A name of an outside library, or a builtin: `mlx.core.array`, `builtins.len`."""
 
     dotted: str
 
 
-class Mod(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Mod:
     key: str
 
 
@@ -92,6 +103,17 @@ def never_array(type_: Type) -> bool:
 def is_plain(type_: Type) -> bool:
     """True for values that are immutable and hold no handle: numbers, text, None."""
     return bool(type_) and all(atom in PLAIN for atom in type_)
+
+
+_ORDERED: dict[Type, tuple[Atom, ...]] = {}
+
+
+def ordered(type_: Type) -> tuple[Atom, ...]:
+    """Return the atoms in one order whatever the hash seed, so that results are stable."""
+    atoms = _ORDERED.get(type_)
+    if atoms is None:
+        atoms = _ORDERED[type_] = tuple(sorted(type_, key=repr))
+    return atoms
 
 
 def known_atoms(type_: Type) -> Type:

@@ -197,7 +197,7 @@ def classify(evidence: Evidence, fault: Fault) -> tuple[str, Where] | None:
     """Return the rule of a fault and the place of its finding."""
     victim, mark = fault.victim, fault.mark
     site = mark.site
-    if site.via == "unresolved":
+    if site.via == "unresolved" or mark.collapsed:
         where = capture_place(victim)
         return ("AL102", where) if where is not None else None
     if site.via in LOCAL_UPDATES:

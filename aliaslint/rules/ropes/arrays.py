@@ -198,7 +198,9 @@ def transpose(
             return UNKNOWN
         return permuted(receiver, tuple(n for n in numbers if n is not None))
     first, second = ([_number(a, None) for a in arguments] + [None, None])[:2]
-    if first is None or second is None or receiver.dims is None:
+    rank = receiver.rank or 0
+    inside = all(axis is not None and -rank <= axis < rank for axis in (first, second))
+    if first is None or second is None or receiver.dims is None or not inside:
         moves_first = 0 in (first, second)
         return replace(receiver, dims=None, fold=None if moves_first else receiver.fold)
     order = list(range(len(receiver.dims)))

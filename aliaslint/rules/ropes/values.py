@@ -137,7 +137,7 @@ def without_first(value: Value, fold: Fold) -> Value:
 def permuted(value: Value, axes: tuple[int, ...]) -> Value:
     """Return the transposed array; an unknown shape gets the rank of the axes."""
     old = value.dims or (ANY,) * len(axes)
-    if len(old) != len(axes) or any(abs(axis) > len(old) for axis in axes):
+    if len(old) != len(axes) or not all(-len(old) <= axis < len(old) for axis in axes):
         return replace(value, dims=None)
     keeps = axes[0] == 0
     new = tuple(old[axis] for axis in axes)
