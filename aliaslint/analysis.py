@@ -34,9 +34,11 @@ class AnalysisOptions:
     dependency_versions: Mapping[str, str] = field(default_factory=dict)
 
 
-def analyse(files: Sequence[SourceFile], options: AnalysisOptions) -> Result:
+def analyse(
+    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = False
+) -> Result:
     """Return the findings of all rules in `files`, unselected and unsuppressed, sorted."""
-    run = examine(files, options)
+    run = examine(files, options, all_roots=all_roots)
     result = Result(errors=run.errors)
     if run.analysis is not None:
         from aliaslint.rules import modules
@@ -62,12 +64,18 @@ class Run:
     errors: list[FileError]
 
 
-def examine(files: Sequence[SourceFile], options: AnalysisOptions) -> Run:
-    """Parse and analyse `files`; nothing in them is imported or executed."""
+def examine(
+    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = False
+) -> Run:
+    """Parse and analyse `files`; nothing in them is imported or executed.
+
+    With `all_roots` each function is interpreted, those included that can yield no finding.
+    """
     from aliaslint.flow import library_calls, statements
     from aliaslint.flow.context import Analysis
     from aliaslint.flow.driver import analyse_leftovers, analyse_module
     from aliaslint.program.modules import ModuleTable
+    from aliaslint.program.relevance import Relevance, relevance_of
     from aliaslint.source.parsing import parse
 
     _ = library_calls, statements  # they register their transfer functions
@@ -79,8 +87,12 @@ def examine(files: Sequence[SourceFile], options: AnalysisOptions) -> Run:
             errors.append(tree)
         else:
             table.add(source.path, tree, source.text, in_target=True)
+    protocol = frozenset(options.cache_protocol)
     analysis = Analysis(
-        table, frozenset(options.cache_protocol), frozenset(options.exposed_attributes)
+        table,
+        protocol,
+        frozenset(options.exposed_attributes),
+        Relevance(everything=True) if all_roots else relevance_of(table, protocol),
     )
     targets = list(table.targets())
     for module in targets:

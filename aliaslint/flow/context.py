@@ -27,6 +27,7 @@ from aliaslint.lower.walk import children
 from aliaslint.program.classes import ClassTable, Method
 from aliaslint.program.kinds import Kinds, array_member
 from aliaslint.program.modules import ModuleTable
+from aliaslint.program.relevance import Relevance
 from aliaslint.program.types import (
     ARRAY,
     NOTHING,
@@ -105,6 +106,7 @@ class Analysis:
         modules: ModuleTable,
         protocol: frozenset[str],
         exposed: frozenset[str] = frozenset({"offset"}),
+        relevance: Relevance | None = None,
     ) -> None:
         self.modules = modules
         self.classes = ClassTable(modules)
@@ -112,6 +114,7 @@ class Analysis:
         self.refs = Refs()
         self.protocol = protocol
         self.exposed = exposed
+        self.relevance = relevance or Relevance(everything=True)
         self.summaries: dict[str, dict[object, Summary]] = {}
         self.active: dict[tuple[str, object], Summary] = {}
         self.faults: dict[tuple[object, ...], Fault] = {}

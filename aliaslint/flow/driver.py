@@ -18,23 +18,27 @@ from aliaslint.program.types import UNKNOWN, ClassOf, Inst, Map, Seq, Type, is_p
 
 
 def analyse_module(analysis: Analysis, module: Module) -> None:
-    """Analyse every function of the module, and its own statements."""
+    """Analyse every function of the module that matters, and its own statements."""
     for function, cls in roots(analysis, module):
         analyse_root(analysis, function, cls)
-    analyse_root(analysis, analysis.kinds.module_function(module), None)
+    if analysis.relevance.body(module.id):
+        analyse_root(analysis, analysis.kinds.module_function(module), None)
 
 
 def analyse_leftovers(analysis: Analysis, targets: set[str]) -> None:
     """Nested functions that nothing was seen to call."""
     called = {key for keys in analysis.resolved.values() for key in keys}
     for key, function in list(analysis.classes.registered.items()):
-        if key not in called and function.module in targets:
+        relevant = analysis.relevance.function(function.module, function.at[0])
+        if relevant and key not in called and function.module in targets:
             analyse_root(analysis, function, analysis.closure_class.get(key))
 
 
 def roots(analysis: Analysis, module: Module) -> Iterator[tuple[ir.Function, str | None]]:
     for name, (kind, node) in list(module.names.items()):
         if kind == "func":
+            if not analysis.relevance.function(module.id, node.lineno):  # type: ignore[attr-defined]
+                continue
             key = f"{module.id}:{name}:{node.lineno}:{node.col_offset}"  # type: ignore[attr-defined]
             function = analysis.classes.function(key)
             if function is not None:
@@ -56,6 +60,8 @@ def class_roots(analysis: Analysis, info: ClassInfo) -> Iterator[tuple[ir.Functi
             continue
         for method in (*ancestor.methods.values(), *ancestor.setters.values()):
             if ancestor is not info and info.find(method.node.name) is not method:
+                continue
+            if not analysis.relevance.function(ancestor.module.id, method.node.lineno):
                 continue
             function = analysis.classes.method(method)
             if ancestor is info or updates_attributes(function):
