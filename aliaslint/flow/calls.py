@@ -144,8 +144,6 @@ def argument(frame: Frame, val: Val, node: ir.Expr) -> Val:
 
 
 def call(frame: Frame, expr: ir.Call, st: State) -> Val:
-    from aliaslint.flow.library_calls import container_method, library_call
-
     match expr.fn:
         case ir.Attr(obj=ir.Call(fn=ir.Name(name="super", scope="global")) as sup, name=name):
             return super_call(frame, st, sup, name, expr)
@@ -160,8 +158,10 @@ def call(frame: Frame, expr: ir.Call, st: State) -> Val:
             base = st.env.pop(holder, base)
             frame.held -= 1
             result = EMPTY
+            outer, frame.alternatives = frame.alternatives, several(base)
             for link, stale in list(base.items()):
                 result = join(result, method_call(frame, st, Link(*link), stale, name, args, expr))
+            frame.alternatives = outer
             after_call(frame, st)
             return result
         case _:
@@ -170,7 +170,10 @@ def call(frame: Frame, expr: ir.Call, st: State) -> Val:
             result = call_val(frame, st, fn, args, expr)
             after_call(frame, st)
             return result
-    _ = container_method, library_call
+
+
+def several(base: Val) -> bool:
+    return sum(not is_plain(link.ref.type) for link in base) > 1
 
 
 def after_call(frame: Frame, st: State) -> None:

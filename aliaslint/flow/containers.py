@@ -55,6 +55,9 @@ def element(frame: Frame, st: State, ref: Ref, pos: Pos) -> Val:
     loose = st.peek(ref, ANY)
     if have is None and pos.kind in {"cur", "*"}:
         have = join_elements(st.heap.get(ref, {}), lambda p: p.kind == "i")
+    if pos.kind in {"i", "cur"} and ref.kind in {"root", "init"}:
+        # A position of unknown index may be this one too.
+        loose = join(loose or EMPTY, join_elements(st.heap.get(ref, {}), lambda p: p.kind == "v"))
     if have is None and pos.kind == "i" and length is None and ref.kind == "alloc":
         have = join_elements(st.heap.get(ref, {}), lambda p: p.kind in {"*", "old", "cur"})
     return join(have or EMPTY, loose or EMPTY)

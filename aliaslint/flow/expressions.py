@@ -270,7 +270,7 @@ def sliced(frame: Frame, st: State, base: Val, expr: ir.Item) -> Val:
     for link, stale in base.items():
         type_ = frame.type_of(st, link.ref)
         if any(isinstance(a, (Seq, Tup)) for a in type_) and expr.plain_slice:
-            result = join(result, copy_container(frame, st, link.ref, expr.at, aligned=False))
+            result = join(result, slice_container(frame, st, link.ref, expr))
             continue
         if any(isinstance(a, Map) for a in type_):
             result = join(result, load_element(frame, st, link.ref, ANY, expr))
@@ -285,6 +285,24 @@ def sliced(frame: Frame, st: State, base: Val, expr: ir.Item) -> Val:
             made = UNKNOWN
         result = join(result, frame.fresh(expr.at, made))
     return result
+
+
+def slice_container(frame: Frame, st: State, ref: Ref, expr: ir.Item) -> Val:
+    """`o[a:b]`: some of the elements. Behind a lower bound that is not known, elements that
+    were looked up by a constant index are taken for others."""
+    from aliaslint.flow.containers import any_element, known_length
+
+    if known_length(st, ref) is not None or not expr.operands:
+        return copy_container(frame, st, ref, expr.at, aligned=not expr.operands)
+    made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("list"))
+    frame.looking_up = expr.at
+    fields = st.heap.get(ref, {})
+    constants = {k: v for k, v in fields.items() if isinstance(k, Pos) and k.kind == "i"}
+    st.heap[ref] = {k: v for k, v in fields.items() if k not in constants}
+    inner = any_element(frame, st, ref)
+    st.heap[ref] = {**st.heap[ref], **constants}
+    st.put(made, ANY, inner)
+    return single(made, FRESH_PROV)
 
 
 def item_of(

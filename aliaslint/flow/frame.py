@@ -100,6 +100,7 @@ class Frame:
         self.parent_frame: Frame | None = None
         self.weak = False
         self.held = 0
+        self.alternatives = False  # the receiver of the call under way may be several objects
         self.looking_up: ir.At = ir.NOWHERE  # the element access under way
         self.value_at: ir.At | None = None  # the value of the assignment under way
         self.unresolved = False

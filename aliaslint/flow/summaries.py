@@ -637,11 +637,24 @@ class Applying:
                 if node.name in self.frame.fn.params:
                     outer_through = node.name
         here = self.mark(mark)
-        if ref.many:
+        if ref.many or (self.frame.alternatives and not self.of_receiver(ref)):
             here = replace(here, collapsed=True)
         self.st.mark(ref, here, lambda b: b in spared)
         if ref.kind in {"root", "init"}:
             self.frame.outer().updates[(ref, here, outer_through)] = None
+
+    def of_receiver(self, ref: Ref) -> bool:
+        """True for an array that the receiver had on entry: no other alternative has it."""
+        receivers = {
+            self.entry.back.get(link.ref)
+            for link in next(iter(self.entry.state.env.values()), EMPTY)
+        }
+        current: Ref | None = ref
+        while current is not None:
+            if current in receivers:
+                return True
+            current = current.base
+        return False
 
     def argument_bindings(self, node: ir.Expr | None) -> set[Binding]:
         match node:
