@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from aliaslint.findings import Span
 from aliaslint.program.requirements import Declared
+from aliaslint.rules.ropes.flow import Flow
+from aliaslint.rules.ropes.values import Value
 from aliaslint.source.files import SourceFile, split_lines
 
 _ROPE = re.compile(rb"rope|rotary", re.IGNORECASE)
@@ -18,7 +20,8 @@ _FOLD = re.compile(
     rb"reshape\(\s*(?:[\w.]+\s*,\s*)?(?:shape\s*=\s*)?[(\[]?\s*(?:-1\b|[\w.\[\]-]+\s*\*)"
     rb"|flatten\((?:[\w.]+,\s*)?(?:0\s*,|start_axis\s*=\s*0|end_axis)"
     rb"|squeeze\([^)\n]*\b0\b"
-    rb"|concatenate\("
+    rb"|concatenate\((?=[^\n]*axis\s*=\s*0)"
+    rb"|concatenate\((?![^\n]*(?:axis\s*=|,)\s*(?:-\d|[1-9])\s*\))"
     rb"|rope\w*\(\s*\w+\[\w+\]"
 )
 _PRODUCT = re.compile(rb"^\s*(\w+)\s*=\s*[\w.]+\s*\*\s*[\w.]+\s*$", re.MULTILINE)
@@ -49,9 +52,20 @@ def that_may_fold(files: Sequence[SourceFile]) -> list[SourceFile]:
     found = {path: ropes[path] for path in ropes.keys() & folds.keys()}
     helpers = [folds[path] for path in folds.keys() - ropes.keys()]
     if helpers:
-        found |= {s.path: s for s in _importing(ropes.values(), helpers)}
+        giving = [source for source in helpers if gives_folded(source)]
+        found |= {s.path: s for s in _importing(ropes.values(), giving)}
         found |= {s.path: s for s in _importing(helpers, ropes.values())}
     return sorted(found.values(), key=lambda source: source.path)
+
+
+def gives_folded(source: SourceFile) -> bool:
+    """Whether a function of the file gives back a folded array, so that its importers matter."""
+    flow = Flow([source])
+    return any(_is_folded(value) for value in flow.returned(source.path))
+
+
+def _is_folded(value: Value) -> bool:
+    return value.fold is not None or any(map(_is_folded, value.parts or ()))
 
 
 def with_one_element_offset(files: Iterable[SourceFile]) -> list[SourceFile]:

@@ -72,6 +72,12 @@ class Flow:
                 found += self.summary(function, module, owner).reaches
         return found
 
+    def returned(self, path: Path) -> list[Value]:
+        """Return what the functions of a file give back."""
+        module = self.program.module(path)
+        functions = _functions(module) if module else ()
+        return [self.summary(f, module, owner).returns for f, owner in functions if module]
+
     def summary(
         self,
         function: Function,
