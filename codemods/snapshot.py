@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from aliaslint.codemods.command import EditCommand, Edited, Refused
@@ -9,6 +11,7 @@ from aliaslint.codemods.operators import as_argument, as_left_operand, parenthes
 from aliaslint.findings import Repair
 
 _MANY = (cst.Tuple, cst.List, cst.Set, cst.Dict, cst.BaseComp, cst.Lambda)
+_CLASS = re.compile(r"_*[A-Z]\w*[a-z]")
 _BINDS_TIGHTLY = (cst.BinaryOperation, cst.UnaryOperation, cst.Await)
 
 
@@ -16,11 +19,31 @@ def snapshot(editor: EditCommand, node: cst.CSTNode, repair: Repair) -> Edited:
     """Copy the value of an expression, in the form that the uses of it accept."""
     if not isinstance(node, cst.BaseExpression) or isinstance(node, _MANY):
         raise Refused("this is not a single array")
+    if _is_unpacked(editor):
+        raise Refused("it is unpacked, so it is not a single array")
+    if isinstance(node, cst.Call) and _makes_an_object(node):
+        raise Refused("this makes an object, of which the array is only a part")
     if _is_copy(node, editor, repair) or _is_copied(node, editor, repair):
         raise Refused("it is copied already")
     if repair.form == "keep-int":
         return _keeping_int(node, editor, repair)
     return _call(editor.array(repair.span), node)
+
+
+def _is_unpacked(editor: EditCommand) -> bool:
+    """Whether the value goes to several names at once."""
+    match editor.around()[-1]:
+        case cst.Assign(targets=targets):
+            return any(isinstance(target.target, cst.Tuple | cst.List) for target in targets)
+        case cst.StarredElement() | cst.Arg(star="*" | "**"):
+            return True
+    return False
+
+
+def _makes_an_object(call: cst.Call) -> bool:
+    """Whether a class is called, as far as its name tells."""
+    name = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+    return isinstance(name, cst.Name) and bool(_CLASS.match(name.value))
 
 
 def _keeping_int(

@@ -188,6 +188,22 @@ def test_several_arrays_are_not_one(before: str) -> None:
     assert outcome.refused == ["this is not a single array"]
 
 
+@pytest.mark.parametrize("before", ["a, b = «c.parts()»\n", "[a] = «c.o»\n", "f(*«c.parts()»)\n"])
+def test_what_is_unpacked_is_not_one_array(before: str) -> None:
+    outcome = edit(MX + before, "snapshot")
+
+    assert outcome.text == MX + before.replace("«", "").replace("»", "")
+    assert outcome.refused == ["it is unpacked, so it is not a single array"]
+
+
+@pytest.mark.parametrize("before", ["a = «Cache(o)»\n", "a = «cache._Row()»\n"])
+def test_an_object_is_not_an_array(before: str) -> None:
+    outcome = edit(MX + before, "snapshot")
+
+    assert outcome.text == MX + before.replace("«", "").replace("»", "")
+    assert outcome.refused == ["this makes an object, of which the array is only a part"]
+
+
 NAMES = {
     "mlx.core under another name": ("import mlx.core as core\no = «c.o»\n", "core.array(c.o)"),
     "core from mlx": ("from mlx import core\no = «c.o»\n", "core.array(c.o)"),
