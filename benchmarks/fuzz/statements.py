@@ -21,11 +21,12 @@ class Statements(Expressions):
         table: list[tuple[int, Maker]] = [
             (9, self.capture),
             (2, self.capture_many),
+            (2, self.new_array),
             (2, self.capture_number),
             (1, self.walrus),
             (8, self.advance),
             (3, self.update_attribute),
-            (2, self.update_local),
+            (3, self.update_local),
             (1, self.update_member),
             (2, self.put_item),
             (2, self.rebind),
@@ -77,6 +78,15 @@ class Statements(Expressions):
         name = self.bind(scope, "array", live[1])
         form = self.pick(("{0} = {1}",) * 5 + ("{0}: mx.array = {1}", "{0} = (lambda: {1})()"))
         return [Line(form.format(name, live[0]))]
+
+    def new_array(self, scope: Scope) -> list[Node] | None:
+        made = f"mx.array([{self.number()}, {self.number()}])"
+        name = self.bind(scope, "array")
+        if self.chance(40):
+            again = self.fresh("a")
+            scope.names.append(Variable(again, "array"))
+            return [Line(f"{name} = {again} = {made}")]
+        return [Line(f"{name} = {made}")]
 
     def capture_many(self, scope: Scope) -> list[Node] | None:
         one, two = self.live(scope), self.live(scope)
