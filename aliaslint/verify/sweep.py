@@ -289,7 +289,7 @@ class Sweep:
             "dtype": request.dtype,
             "seed": request.seed,
             "timeout": request.timeout,
-            "memory": request.memory,
+            "memory": request.memory if self.facts.get("device") == "cpu" else 0.0,
             "out": str(self.folder / f"{self.serial}.npz"),
             "result": str(self.folder / f"{self.serial}.json"),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import dataclasses
 import importlib
 import inspect
@@ -20,6 +21,8 @@ from typing import Any, cast
 import mlx.core as mx
 from mlx.utils import tree_flatten, tree_unflatten
 
+from aliaslint.verify.worker.learn import learned
+
 MOST_PARAMETERS = 20_000_000
 _TYPE_VALUES: dict[type, Any] = {int: 4, float: 1.0, bool: False, str: "", list: [], dict: {}}
 
@@ -28,17 +31,36 @@ class Unsupported(Exception):
     """The architecture cannot be verified here, for a reason that the message gives."""
 
 
+class TooBig(Exception):
+    """The model has more parameters than may be allocated; nothing has been yet."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"has {size / 1e6:.0f} million parameters even when made small")
+
+
 def build(
     package: str, model_type: str, names: Mapping[str, Any], given: Mapping[str, Any], seed: int
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the model, unevaluated, with seeded weights, and the configuration that made it."""
+    """Return the model with seeded weights, and the configuration that made it."""
     module = importlib.import_module(f"{package}.models.{model_type}")
+    caches = importlib.import_module(f"{package}.models.cache")
+
+    def attempt(config: dict[str, Any]) -> Any:
+        mx.random.seed(seed)
+        model = module.Model(module.ModelArgs.from_dict(copy.deepcopy(config)))
+        size = sum(math.prod(array.shape) for _, array in leaves(model))
+        if size > MOST_PARAMETERS:
+            raise TooBig(size)
+        given_back = model(mx.array([[3, 4, 5]]), cache=caches.make_prompt_cache(model))
+        mx.eval(getattr(given_back, "logits", given_back))
+        return model
+
     config = configuration(module, module.ModelArgs, names, given, model_type)
-    mx.random.seed(seed)
-    model = module.Model(module.ModelArgs.from_dict(config))
-    size = sum(math.prod(array.shape) for _, array in leaves(model))
-    if size > MOST_PARAMETERS:
-        raise Unsupported(f"has {size / 1e6:.0f} million parameters even when made small")
+    kinds = layer_kinds(module, int(names.get("num_hidden_layers", 4)))
+    try:
+        model, config = learned(config, attempt, names, given, kinds)
+    except TooBig as error:
+        raise Unsupported(str(error)) from None
     seed_weights(model, seed)
     model.eval()
     return model, config
@@ -54,8 +76,9 @@ def configuration(
     """Values for the fields of `args`: given ones, named ones, defaults, then by type."""
     config: dict[str, Any] = {"model_type": model_type}
     hints = _hints(args)
-    for name, required in _parameters(args).items():
+    for name, default in _parameters(args).items():
         hint = hints.get(name)
+        required = default is inspect.Parameter.empty
         if name == "model_type":
             continue
         nested = _nested_arguments(module, args, name, hint)
@@ -68,6 +91,8 @@ def configuration(
             config[name] = names[name]
         elif required:
             config[name] = _by_type(name, hint, module, names)
+        elif _worth_naming(default):
+            config[name] = default
     return config | {name: value for name, value in given.items() if name not in config}
 
 
@@ -101,10 +126,14 @@ def _seeded(path: str, array: mx.array, key: mx.array) -> mx.array:
     return (array + 0.1 * noise).astype(array.dtype)
 
 
-def _parameters(args: type) -> dict[str, bool]:
-    """Names of the fields of `args` in order, with whether a value is required."""
-    found = inspect.signature(args).parameters.values()
-    return {item.name: item.default is inspect.Parameter.empty for item in found}
+def _parameters(args: type) -> dict[str, Any]:
+    """Names of the fields of `args` in order, with their defaults."""
+    return {item.name: item.default for item in inspect.signature(args).parameters.values()}
+
+
+def _worth_naming(default: Any) -> bool:
+    """Whether a default may have to be mended: nothing where something is needed, or a size."""
+    return default is None or type(default) is int
 
 
 def _hints(args: type) -> dict[str, Any]:
@@ -134,17 +163,18 @@ def _by_type(name: str, hint: Any, module: ModuleType, names: Mapping[str, Any])
     """A value for a required field that nothing names."""
     kinds = _kinds(hint)
     if str in {k for item in typing.get_args(hint) for k in _kinds(item)} and list in kinds:
-        return _layer_kinds(module, int(names.get("num_hidden_layers", 4)))
+        return layer_kinds(module, int(names.get("num_hidden_layers", 4)))
     if type(None) in kinds:
         return None
     return next((_TYPE_VALUES[kind] for kind in _TYPE_VALUES if kind in kinds), None)
 
 
-def _layer_kinds(module: ModuleType, layers: int) -> list[str]:
+def layer_kinds(module: ModuleType, layers: int) -> list[str]:
     """Kinds of layers, in turn: the names of such kinds that the module compares with."""
     text = Path(module.__file__ or "").read_text(encoding="utf-8")
     found = re.findall(r"""["']([a-z_]*(?:attention|mamba|conv|recurrent)[a-z_]*)["']""", text)
     kinds = sorted(set(found) & _compared(ast.parse(text)), reverse=True)
+    kinds = ["other", *kinds] if len(kinds) == 1 else kinds  # What is not that kind is another.
     return [kinds[i % len(kinds)] for i in range(layers)] if kinds else []
 
 

@@ -11,7 +11,7 @@ class ModelArgs(Args):
 
 
 class Model(Base):
-    """Its width has a name that no table knows: far too big, and refused before it is made."""
+    """Its width has a name that no table knows: far too big, and made small before it is built."""
 
     def __init__(self, args):
         super().__init__(args)
