@@ -198,7 +198,9 @@ def _word_of(name: str, text: str) -> bool:
 
 
 def _text(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    """What the error says, and at which line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{type(error).__name__}: {error} {frames[-1].lineno if frames else 0}"
 
 
 def _paths(config: Mapping[str, Any], before: Path = ()) -> Iterator[Path]:
