@@ -1,9 +1,9 @@
 """Recall on mutants of a real release: `python -m benchmarks.accuracy.mutants PATH`.
 
 PATH is an unpacked release of mlx-lm whose caches update in place (0.31.3). Every shape of
-shapes.py and layers.py is applied to every model file that has the usual lines. The mutants of
-one shape lie in one copy of the release and are checked together: a report counts for a mutant
-only if it stands at the capture and its trace touches no other mutated file.
+shapes.py, layers.py and rewrites.py is applied to every model file that has the usual lines. A
+mutant is one file replaced in a copy of the release; the file is checked with the package around
+it, and a report counts if it stands at the capture.
 
 Recall is reported / broken. A mutant is broken if execution says so: mutants.csv holds what
 `python -m benchmarks.accuracy.execute` measured. Mutants that could not be executed (no tiny
@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from benchmarks.accuracy.capture_sites import CAPTURE_RULES, package_folder
@@ -28,7 +29,7 @@ from benchmarks.accuracy.layers import LAYER_SHAPES
 from benchmarks.accuracy.mutate import Mutant, mutants
 from benchmarks.accuracy.rewrites import REWRITES
 from benchmarks.accuracy.shapes import SHAPES
-from benchmarks.accuracy.tool import Report, run_check
+from benchmarks.accuracy.tool import run_check
 
 MEASURED = Path(__file__).with_name("mutants.csv")
 SHAPE_NAMES = (*(shape.name for shape in SHAPES), *LAYER_SHAPES, *REWRITES)
@@ -43,7 +44,7 @@ class Judged:
     broken: bool | None
 
 
-def write_tree(package: Path, target: Path, made: Iterable[Mutant]) -> Path:
+def write_tree(package: Path, target: Path, made: Iterable[Mutant] = ()) -> Path:
     """Copy `package` below `target` with the mutants in place, and return the copy."""
     copied = target / package.name
     shutil.copytree(package, copied, ignore=shutil.ignore_patterns("__pycache__"))
@@ -52,36 +53,34 @@ def write_tree(package: Path, target: Path, made: Iterable[Mutant]) -> Path:
     return copied
 
 
-def reported(
-    mutant: Mutant, reports: Iterable[Report], package: str, others: set[str]
-) -> str | None:
-    """Return the code of the report for `mutant`: at its capture, from its own file alone."""
-    own = f"{package}/{mutant.path}"
-    for report in reports:
-        placed = report.path == own and report.line in mutant.lines
-        foreign = {path for _, path, _ in report.steps} & (others - {own})
-        if placed and not foreign and report.code in CAPTURE_RULES:
-            return report.code
-    return None
+def reported(mutant: Mutant, package: Path) -> str | None:
+    """Return the code that is reported at the capture of `mutant`, the one file that differs."""
+    place = package / mutant.path
+    original = place.read_bytes()
+    place.write_text(mutant.text, "utf-8")
+    own = f"{package.name}/{mutant.path}"
+    try:
+        run = run_check(package.parent, "--extend-select", "AL102", target=own)
+    finally:
+        place.write_bytes(original)
+    found = (
+        report.code
+        for report in run.reports
+        if report.path == own and report.line in mutant.lines and report.code in CAPTURE_RULES
+    )
+    return min(found, key=lambda code: code == "AL102", default=None)
 
 
 def judge(
-    package: Path, shape: str, broken: dict[tuple[str, str], bool], twin: bool
+    package: Path, shape: str, broken: dict[tuple[str, str], bool], twin: bool, every: int = 1
 ) -> list[Judged]:
-    """Check the mutants of one shape in one copy of the release."""
-    made = list(mutants(package, shape, twin=twin))
+    """Check every n-th mutant of one shape, each alone in a copy of the release."""
     with tempfile.TemporaryDirectory(prefix="aliaslint-mutants-") as folder:
-        write_tree(package, Path(folder), made)
-        run = run_check(Path(folder), "--extend-select", "AL102")
-    others = {f"{package.name}/{mutant.path}" for mutant in made}
-    return [
-        Judged(
-            mutant,
-            reported(mutant, run.reports, package.name, others),
-            broken.get((mutant.shape, mutant.path)),
-        )
-        for mutant in made
-    ]
+        copied = write_tree(package, Path(folder))
+        return [
+            Judged(mutant, reported(mutant, copied), broken.get((mutant.shape, mutant.path)))
+            for mutant in islice(mutants(package, shape, twin=twin), 0, None, every)
+        ]
 
 
 def read_measured(path: Path = MEASURED) -> dict[tuple[str, str], bool]:
@@ -132,12 +131,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("path", type=Path, help="an unpacked release of mlx-lm, 0.31.3")
     parser.add_argument("--shape", action="append", choices=SHAPE_NAMES, help="only these shapes")
     parser.add_argument("--twins", action="store_true", help="check the healthy twins instead")
+    parser.add_argument("--every", type=int, default=1, help="only every n-th model file")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     package = package_folder(options.path)
     broken = {} if options.twins else read_measured()
     shapes = options.shape or SHAPE_NAMES
-    results = {name: judge(package, name, broken, options.twins) for name in shapes}
+    results = {name: judge(package, name, broken, options.twins, options.every) for name in shapes}
     everything = [item for judged in results.values() for item in judged]
     if options.json:
         print(json.dumps([_row(item) for item in everything], indent=2))

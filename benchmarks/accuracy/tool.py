@@ -55,13 +55,13 @@ def relative(path: str, root: Path) -> str:
     return place.relative_to(root).as_posix() if place.is_relative_to(root) else str(place)
 
 
-def run_check(root: Path, *options: str, cache: bool = False) -> Run:
-    """Check the folder `root` with `options` added. Raises ToolError where no JSON comes back.
+def run_check(root: Path, *options: str, target: str = ".", cache: bool = False) -> Run:
+    """Check `target`, a path in the folder `root`. Raises ToolError where no JSON comes back.
 
     The tool runs with `root` as its working directory, as in a checkout.
     """
     root = root.resolve()
-    command = [sys.executable, "-c", CHECK, "check", ".", "--output-format", "json", *options]
+    command = [sys.executable, "-c", CHECK, "check", target, "--output-format", "json", *options]
     done = subprocess.run(
         command if cache else [*command, "--no-cache"],
         cwd=root,
