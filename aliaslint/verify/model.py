@@ -119,6 +119,7 @@ class ArchitectureResult:
     """The verdict over one configuration of one model type.
 
     `power` is how far the logits moved in the control run, over their standard deviation.
+    `aliases` are further model types that the package builds with the same module.
     """
 
     architecture: str
@@ -130,6 +131,7 @@ class ArchitectureResult:
     caches: tuple[str, ...] = ()
     seconds: float = 0.0
     rechecked: bool = False
+    aliases: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -173,6 +175,12 @@ class VerifyReport:
         """How many configurations got a real verdict."""
         return sum(result.verdict in VERIFIED for result in self.architectures)
 
+    @property
+    def model_types(self) -> int:
+        """How many model types got a real verdict, those mapped to another's module too."""
+        verified = [result for result in self.architectures if result.verdict in VERIFIED]
+        return len({name for r in verified for name in (r.architecture, *r.aliases)})
+
     def exit_status(self, *, cured_is_success: bool = False, strict: bool = False) -> int:
         """0, 1 or 2 as DESIGN section 7 says; `cured_is_success` is the rule of `fix --verify`."""
         if not self.verified:
@@ -185,6 +193,7 @@ class VerifyReport:
     def to_json(self) -> dict[str, Any]:
         counts: dict[str, int] = {verdict: self.count(verdict) for verdict in VERDICTS}
         counts |= {"total": len(self.architectures), "verified": self.verified}
+        counts["model_types"] = self.model_types
         data = asdict(self)
         data.pop("edited_files")
         return data | {"summary": counts | {"edited_files": list(self.edited_files)}}

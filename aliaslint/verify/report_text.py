@@ -76,7 +76,10 @@ def summary_line(report: VerifyReport) -> str:
     counts = [f"{report.count(verdict)} {verdict}" for verdict in VERDICTS if report.count(verdict)]
     total = len(report.architectures)
     noun = "configuration" if total == 1 else "configurations"
-    return f"{total} {noun}: {', '.join(counts)}" if counts else "nothing was verified"
+    if not counts:
+        return "nothing was verified"
+    types = f"; {report.model_types} model types have a verdict"
+    return f"{total} {noun}: {', '.join(counts)}{types if report.model_types > 1 else ''}"
 
 
 def _architecture_table(results: Sequence[ArchitectureResult]) -> Any:

@@ -84,6 +84,7 @@ def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyRepor
         judged, relative = judge(measured, request.dtype)
         judged = sweep.with_plain_rope(judged, relative)
         judged = sweep.recheck(measured, judged, relative, progress)
+        judged = [named(result, target.aliases()) for result in judged]
         caches = sweep.contracts()
     return VerifyReport(
         version=__version__,
@@ -98,6 +99,10 @@ def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyRepor
         edited_files=tuple(sorted(str(path) for path in request.rewritten or {})),
         tolerance={"relative": relative},
     )
+
+
+def named(result: ArchitectureResult, aliases: Mapping[str, tuple[str, ...]]) -> ArchitectureResult:
+    return replace(result, aliases=aliases.get(result.architecture, ()))
 
 
 def require_mlx() -> None:

@@ -26,6 +26,27 @@ class Target:
         files = sorted((self.folder / "models").glob("*.py"))
         return [path.stem for path in files if {"Model", "ModelArgs"} <= _top_names(path)]
 
+    def aliases(self) -> dict[str, tuple[str, ...]]:
+        """Other model types by the module that they are mapped to in the package's `utils.py`."""
+        try:
+            tree = ast.parse((self.folder / "utils.py").read_bytes())
+        except (OSError, SyntaxError, ValueError):
+            return {}
+        found: dict[str, tuple[str, ...]] = {}
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "MODEL_REMAPPING":
+                for alias, module in _string_pairs(node.value):
+                    found[module] = (*found.get(module, ()), alias)
+        return found
+
+
+def _string_pairs(node: ast.expr) -> Iterator[tuple[str, str]]:
+    if not isinstance(node, ast.Dict):
+        return
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant) and isinstance(value, ast.Constant):
+            yield str(key.value), str(value.value)
+
 
 def find_target(path: Path) -> Target:
     """The package in `path`: the folder itself, or the only such package one or two levels below.

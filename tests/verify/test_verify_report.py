@@ -76,6 +76,7 @@ def test_json_goes_there_and_back() -> None:
 def test_json_counts_every_verdict() -> None:
     summary = json.loads(as_json(report("fixed", "error")))["summary"]
     expected = dict.fromkeys(VERDICTS, 0) | {"fixed": 1, "error": 1, "total": 2, "verified": 1}
+    expected["model_types"] = 1
     assert summary == expected | {"edited_files": []}
 
 
@@ -152,3 +153,21 @@ def test_variants_take_the_values_of_their_architecture() -> None:
 
 def test_own_configuration_replaces_the_table() -> None:
     assert [plan.values for plan in configs.plans("gemma3n", {"x": 1})] == [{"x": 1}]
+
+
+def test_json_follows_the_schema() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    path = Path(__file__).parents[2] / "docs" / "schema" / "verify.json"
+    cache = CacheResult("C", "models/cache.py", "fixed", "", ("offset",), ("offset over trim",))
+    facts = {"python": "3.12.1", "inplace_mutates": True, "rope": {"ok": True, "message": "right"}}
+    document = json.loads(
+        as_json(
+            report("fixed", "error", caches=(cache,), preflight=facts, tolerance={"relative": 1})
+        )
+    )
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(document)
+    assert set(document) == set(schema["properties"])
+    assert set(document["architectures"][0]) == set(schema["$defs"]["architecture"]["properties"])
+    scenario = document["architectures"][0]["scenarios"][0]
+    assert set(scenario) == set(schema["$defs"]["scenario"]["properties"])

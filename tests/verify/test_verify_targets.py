@@ -129,3 +129,8 @@ def test_rotation_of_the_queries_is_moved_behind_the_update() -> None:
 
 def test_model_without_the_usual_lines_takes_no_fault() -> None:
     assert moved_rotation("def f(x):\n    return x\n") is None
+
+
+def test_model_types_that_are_mapped_to_a_module(tree: Path) -> None:
+    (tree / "utils.py").write_text('MODEL_REMAPPING = {"a": "one", "b": "two", "c": "one"}\n')
+    assert find_target(tree).aliases() == {"one": ("a", "c"), "two": ("b",)}
