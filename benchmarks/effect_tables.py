@@ -7,9 +7,13 @@ with `ast` and reduced to what they do to handles; computations disappear.
 
 The table (`aliaslint/program/effect_tables/mlx_lm.json`)
 
-    {"releases": {VERSION: {"mlx": SPECIFIER}}, "modules": {PATH: [DEFINITION, ...]}}
+    {PATH: [DEFINITION, ...]}
 
-A definition holds for the releases from `first` to `last`. A class has `name`, `bases`,
+and, in `mlx_lm.releases.json`, what is needed more often: {VERSION: {"mlx": SPECIFIER,
+"batched": whether it has caches with an array for an offset}}.
+
+A definition holds for the releases from `first` to `last`; `lines` has the lines of its parts in
+each of them, or by how much they moved since the release before. A class has `name`, `bases`,
 `attributes` (class attributes and their kinds) and `methods`; a method or function has `role`
 ("property", "setter", "classmethod", "staticmethod" or none), `parameters` and `body`, a list of
 
@@ -166,6 +170,7 @@ def _class_facts(node: ast.ClassDef, names: Names) -> dict[str, Any]:
             methods[key] = _function_facts(item, names, _role(item), node.name)
     bases = [ast.unparse(base) for base in node.bases if ast.unparse(base) in names.classes]
     return {
+        "line": node.lineno,
         "name": node.name,
         "bases": bases,
         "attributes": dict(_class_attributes(node)),
@@ -176,7 +181,8 @@ def _class_facts(node: ast.ClassDef, names: Names) -> dict[str, Any]:
 def _function_facts(node: Function, names: Names, role: str, owner: str) -> dict[str, Any]:
     reader = Reader(node, names, owner)
     body = _live(reader.body(node.body))
-    return {"role": role, "parameters": _parameters(node.args), "body": body}
+    line = node.lineno
+    return {"line": line, "role": role, "parameters": _parameters(node.args), "body": body}
 
 
 def _parameters(args: ast.arguments) -> list[str]:
@@ -203,6 +209,7 @@ class Reader:
         self.kinds: dict[str, str] = {}
         self.locals: dict[str, str] = {}
         self.steps: list[Step] = []
+        self.line = node.lineno
         self.temporaries = 0
         self._learn(node)
 
@@ -309,6 +316,9 @@ class Reader:
             return "array"
         return "other"
 
+    def add(self, step: Step) -> None:
+        self.steps.append({**step, "line": self.line})
+
     # Values
 
     def value(self, node: ast.expr | None, *, inline: bool = False) -> Value:
@@ -402,7 +412,7 @@ class Reader:
             return call
         self.temporaries += 1
         name = f"t{self.temporaries}"
-        self.steps.append({"let": name, "value": call})
+        self.add({"let": name, "value": call})
         return {"name": name}
 
     def _called(self, node: ast.Call, arguments: list[Value], inline: bool) -> Value | None:
@@ -441,6 +451,7 @@ class Reader:
         return steps
 
     def _statement(self, node: ast.stmt) -> None:
+        self.line = node.lineno
         match node:
             case ast.Expr(value=value):
                 self.value(value)
@@ -453,22 +464,22 @@ class Reader:
             case ast.AugAssign():
                 self._augmented(node)
             case ast.Return(value=value):
-                self.steps.append({"return": self.value(value)})
+                self.add({"return": self.value(value)})
             case ast.Raise():
-                self.steps.append({"raise": True})
+                self.add({"raise": True})
             case ast.If(test=test, body=body, orelse=orelse):
                 self.value(test)
-                self._branch(self.body(body), self.body(orelse))
+                self._branch(node, self.body(body), self.body(orelse))
             case ast.For(target=target, iter=over, body=body):
-                self._loop(self._variable(target), self.value(over, inline=True), body)
+                self._loop(node, self._variable(target), self.value(over, inline=True), body)
             case ast.While(body=body):
-                self._loop("_", {"fresh": "list"}, body)
+                self._loop(node, "_", {"fresh": "list"}, body)
             case ast.With(body=body):
                 self.steps += self.body(body)
             case ast.Try():
-                self._branch(self.body(node.body), [])
+                self._branch(node, self.body(node.body), [])
                 for handler in node.handlers:
-                    self._branch(self.body(handler.body), [])
+                    self._branch(node, self.body(handler.body), [])
             case ast.FunctionDef():
                 self._nested(node)
 
@@ -478,15 +489,17 @@ class Reader:
             if isinstance(item, ast.AugAssign) and not isinstance(item.target, ast.Name):
                 raise NotImplementedError(f"line {item.lineno}: a nested function with an effect")
 
-    def _branch(self, first: list[Step], second: list[Step]) -> None:
+    def _branch(self, node: ast.stmt, first: list[Step], second: list[Step]) -> None:
+        self.line = node.lineno
         if first or second:
-            self.steps.append({"branch": [first, second]})
+            self.add({"branch": [first, second]})
 
-    def _loop(self, variable: str, over: Value, nodes: Sequence[ast.stmt]) -> None:
+    def _loop(self, node: ast.stmt, variable: str, over: Value, nodes: Sequence[ast.stmt]) -> None:
         steps = self.body(nodes)
+        self.line = node.lineno
         if steps:
             over = {"fresh": "range"} if self._is_fresh(over) else over
-            self.steps.append({"loop": steps, "variable": variable, "over": over})
+            self.add({"loop": steps, "variable": variable, "over": over})
 
     def _pairs(self, target: ast.expr, value: Value) -> Iterator[tuple[ast.expr, Value]]:
         if not isinstance(target, ast.Tuple | ast.List):
@@ -511,29 +524,29 @@ class Reader:
     def _store(self, place: ast.expr, value: Value) -> None:
         match place:
             case ast.Name(id=name) if name in self.locals:
-                self.steps.append({"let": self.locals[name], "value": value})
+                self.add({"let": self.locals[name], "value": value})
             case ast.Name(id=name) if name in self.parameters:
-                self.steps.append({"let": name, "value": value})
+                self.add({"let": name, "value": value})
             case ast.Attribute(value=base, attr=attr):
                 of = self.value(base, inline=True)
                 if not self._is_fresh(of):
-                    self.steps.append({"rebind": {"attribute": attr, "of": of}, "value": value})
+                    self.add({"rebind": {"attribute": attr, "of": of}, "value": value})
             case ast.Subscript(value=base):
                 of = self.value(base, inline=True)
                 if not self._is_fresh(of):
                     whole = self.kind(base) == "array" or _is_sliced(place.slice)
-                    self.steps.append({"item": of, "whole": whole, "value": value})
+                    self.add({"item": of, "whole": whole, "value": value})
 
     def _augmented(self, node: ast.AugAssign) -> None:
         self.value(node.value)
         operator = ast.unparse(node).removeprefix(ast.unparse(node.target)).split()[0]
         place = self.value(node.target, inline=True)
         if "attribute" in place or "name" in place:
-            self.steps.append({"inplace": place, "operator": operator})
+            self.add({"inplace": place, "operator": operator})
         elif isinstance(node.target, ast.Subscript):
             of = self.value(node.target.value, inline=True)
             if not self._is_fresh(of):
-                self.steps.append({"item": of, "whole": True, "value": OTHER})
+                self.add({"item": of, "whole": True, "value": OTHER})
 
 
 def _is_ellipsis(node: ast.AST) -> bool:
@@ -589,10 +602,10 @@ def _drop(steps: list[Step], used: set[str]) -> list[Step]:
     for step in steps:
         if "let" in step and step["let"] not in used:
             if "call" in step["value"]:
-                kept.append(step["value"])
+                kept.append({**step["value"], "line": step["line"]})
         elif "branch" in step:
             branches = [_drop(part, used) for part in step["branch"]]
-            kept += [{"branch": branches}] if any(branches) else []
+            kept += [{**step, "branch": branches}] if any(branches) else []
         elif "loop" in step:
             body = _drop(step["loop"], used)
             kept += [{**step, "loop": body}] if body else []
@@ -649,7 +662,8 @@ def _prune(steps: list[Step], inert: dict[str, Value]) -> list[Step]:
     kept: list[Step] = []
     for step in steps:
         if "branch" in step:
-            kept.append({"branch": [_prune(part, inert) for part in step["branch"]]})
+            branches = [_prune(part, inert) for part in step["branch"]]
+            kept.append({**step, "branch": branches})
         elif "loop" in step:
             over = _without_calls(step["over"], inert)
             kept.append({**step, "over": over, "loop": _prune(step["loop"], inert)})
@@ -672,14 +686,26 @@ def build(folders: Sequence[Path]) -> dict[str, Any]:
     """Return the table of the releases that are unpacked in `folders`."""
     found = {version_of(folder): folder for folder in folders}
     versions = in_order(found)
-    table: dict[str, Any] = {"releases": {}, "modules": {}}
+    modules: dict[str, list[dict[str, Any]]] = {module: [] for module in MODULES}
+    releases = {}
     for version in versions:
-        table["releases"][version] = {"mlx": required_mlx(found[version])}
-        for module in MODULES:
-            entries = table["modules"].setdefault(module, [])
+        batched = False
+        for module, entries in modules.items():
             source = (found[version] / PACKAGE / module).read_text(encoding="utf-8")
-            _merge(entries, module_facts(source), version, versions)
-    return table
+            facts = module_facts(source)
+            batched |= any(map(_makes_array_offset, facts))
+            _merge(entries, facts, version, versions)
+        releases[version] = {"mlx": required_mlx(found[version]), "batched": batched}
+    return {"releases": releases, "modules": modules}
+
+
+def _makes_array_offset(entry: dict[str, Any]) -> bool:
+    """Whether a definition is a class whose constructor makes its `offset` an array."""
+    constructor = entry.get("methods", {}).get("__init__", {"body": []})
+    return any(
+        step.get("rebind", {}).get("attribute") == "offset" and step["value"] == {"fresh": "array"}
+        for step in constructor["body"]
+    )
 
 
 def _merge(
@@ -687,22 +713,22 @@ def _merge(
 ) -> None:
     """Add one release: a definition that the release before had too only lasts longer."""
     previous = versions[versions.index(version) - 1] if version != versions[0] else None
-    position = 0
     for fact in facts:
-        same = next(
-            (i for i, e in enumerate(entries) if e["last"] == previous and _facts_of(e) == fact),
-            None,
-        )
-        if same is not None:
-            entries[same]["last"] = version
-            position = same + 1
+        lines = [node.pop("line") for node in effect_tables.nodes(fact)]
+        lasting = (e for e in entries if e["last"] == previous and _facts_of(e) == fact)
+        entry = next(lasting, None)
+        if entry is None:
+            entries.append({"first": version, "last": version, "lines": {version: lines}, **fact})
         else:
-            entries.insert(position, {"first": version, "last": version, **fact})
-            position += 1
+            old = effect_tables.lines_of(entry, version, versions)
+            shift = lines[0] - old[0]
+            same = [line + shift for line in old] == lines
+            entry["lines"][version] = shift if same else lines
+            entry["last"] = version
 
 
 def _facts_of(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if key not in ("first", "last")}
+    return {key: value for key, value in entry.items() if key not in ("first", "last", "lines")}
 
 
 def _metadata(folder: Path) -> str:
@@ -721,16 +747,19 @@ def required_mlx(folder: Path) -> str:
     return match[1].strip() if match else ""
 
 
-def text_of(table: dict[str, Any]) -> str:
-    """Return the table as JSON with a line for each method, so that changes can be reviewed."""
-    lines = ["{", '"releases": {']
-    rows = [f" {json.dumps(v)}: {json.dumps(entry)}" for v, entry in table["releases"].items()]
-    lines += [",\n".join(rows), "},", '"modules": {']
-    modules = []
-    for module, entries in table["modules"].items():
+def text_of(modules: dict[str, Any]) -> str:
+    """Return the modules as JSON with a line for each method, so that changes can be reviewed."""
+    texts = []
+    for module, entries in modules.items():
         rows = [_entry_text(entry) for entry in entries]
-        modules.append(f"{json.dumps(module)}: [\n" + ",\n".join(rows) + "\n]")
-    return "\n".join([*lines, ",\n".join(modules), "}", "}"]) + "\n"
+        texts.append(f"{json.dumps(module)}: [\n" + ",\n".join(rows) + "\n]")
+    return "{\n" + ",\n".join(texts) + "\n}\n"
+
+
+def releases_text(releases: dict[str, Any]) -> str:
+    """Return the releases as JSON with a line for each."""
+    rows = [f" {json.dumps(version)}: {json.dumps(entry)}" for version, entry in releases.items()]
+    return "{\n" + ",\n".join(rows) + "\n}\n"
 
 
 def _entry_text(entry: dict[str, Any]) -> str:
@@ -747,12 +776,16 @@ def main(arguments: Sequence[str]) -> int:
     if not folders:
         print(__doc__)
         return 2
-    text = text_of(build(folders))
-    if "--write" in arguments:
-        place = Path(effect_tables.__file__).parent / f"{PACKAGE}.json"
-        place.write_text(text, encoding="utf-8")
-    else:
-        print(text, end="")
+    table = build(folders)
+    texts = {
+        f"{PACKAGE}.json": text_of(table["modules"]),
+        f"{PACKAGE}.releases.json": releases_text(table["releases"]),
+    }
+    for name, text in texts.items():
+        if "--write" in arguments:
+            (Path(effect_tables.__file__).parent / name).write_text(text, encoding="utf-8")
+        else:
+            print(text, end="")
     return 0
 
 

@@ -151,9 +151,9 @@ def release(
 
 def use(monkeypatch: pytest.MonkeyPatch, table: dict[str, Any]) -> None:
     """Make the generated table the built-in one."""
-    monkeypatch.setattr(effect_tables, "table", lambda name: table)
     monkeypatch.setattr(effect_tables, "known", lambda name: True)
-    monkeypatch.setattr(effect_tables, "releases", lambda name: tuple(table["releases"]))
+    monkeypatch.setattr(effect_tables, "table", lambda name: table["modules"])
+    monkeypatch.setattr(effect_tables, "facts", lambda name: table["releases"])
 
 
 def test_skeleton_has_the_effects_of_the_module_and_nothing_else(
@@ -195,9 +195,32 @@ def test_unchanged_definitions_of_two_releases_are_one_entry(tmp_path: Path) -> 
         ("trim_all", "1.0", "1.10"),
         ("helper", "1.0", "1.10"),
         ("Base", "1.0", "1.10"),
-        ("Batch", "1.10", "1.10"),
         ("Batch", "1.0", "1.1"),
+        ("Batch", "1.10", "1.10"),
     ]
+
+
+def changing_lines(text: str) -> list[int]:
+    """Return the lines of augmented assignments to attributes."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute)
+    ]
+
+
+def test_skeleton_has_its_effects_on_the_lines_of_each_release(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sources = {
+        "1.0": CACHE,
+        "1.1": "# A comment more.\n" * 7 + CACHE,
+        "1.2": CACHE.replace("self._idx += keys", "# In between.\n\n        self._idx += keys"),
+    }
+    use(monkeypatch, generator.build([release(tmp_path, v, s) for v, s in sources.items()]))
+    for version, source in sources.items():
+        wanted = changing_lines(source.partition("class Counter")[0])
+        assert changing_lines(effect_tables.skeleton("mlx_lm", version)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -231,7 +254,8 @@ def test_text_of_a_table_is_its_json(tmp_path: Path) -> None:
     import json
 
     table = generator.build([release(tmp_path, "1.0", CACHE)])
-    assert json.loads(generator.text_of(table)) == table
+    assert json.loads(generator.text_of(table["modules"])) == table["modules"]
+    assert json.loads(generator.releases_text(table["releases"])) == table["releases"]
 
 
 # The table that is shipped

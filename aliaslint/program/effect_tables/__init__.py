@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,32 +25,39 @@ _FRESH = {
     "range": "range(2)",
     "other": "object()",
 }
-_HEADER = """\
-import mlx.core as mx
-
-_either = len(__name__) > 0
-"""
+_HEADER = ("import mlx.core as mx", "_either = len(__name__) > 0")
 
 
 def known(name: str) -> bool:
     """Whether there is a table for the package of this import name."""
-    return (Path(__file__).parent / f"{name}.json").is_file()
+    return _path(name, "releases.json").is_file()
+
+
+def _path(name: str, suffix: str) -> Path:
+    return Path(__file__).parent / f"{name}.{suffix}"
 
 
 @cache
-def table(name: str) -> Mapping[str, Any]:
-    """Return the table of a package. Raises KeyError if there is none."""
+def facts(name: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return what is known of each release, lowest first; nothing without a table."""
     if not known(name):
-        raise KeyError(name)
-    path = Path(__file__).parent / f"{name}.json"
-    content: Mapping[str, Any] = json.loads(path.read_bytes())
+        return {}
+    content: Mapping[str, Mapping[str, Any]] = json.loads(_path(name, "releases.json").read_bytes())
     return content
 
 
 @cache
+def table(name: str) -> Mapping[str, list[dict[str, Any]]]:
+    """Return the definitions of each module of a package. Raises KeyError without a table."""
+    if not known(name):
+        raise KeyError(name)
+    content: Mapping[str, list[dict[str, Any]]] = json.loads(_path(name, "json").read_bytes())
+    return content
+
+
 def releases(name: str) -> tuple[str, ...]:
     """Return the releases that the table was made from, lowest first; none without a table."""
-    return tuple(table(name)["releases"]) if known(name) else ()
+    return tuple(facts(name))
 
 
 def nearest(name: str, version: str) -> str:
@@ -72,12 +81,7 @@ def batched(name: str, version: str) -> bool:
 
     Earlier releases hold only plain ones, against which no capture can be stale.
     """
-    return any(
-        _makes_array(method["body"], "offset")
-        for entry in _definitions(name, version, CACHE_MODULE)
-        for key, method in entry.get("methods", {}).items()
-        if key == "__init__"
-    )
+    return bool(facts(name)[nearest(name, version)]["batched"])
 
 
 def distinct(name: str, versions: Sequence[str]) -> list[str]:
@@ -85,7 +89,7 @@ def distinct(name: str, versions: Sequence[str]) -> list[str]:
     found: list[str] = []
     previous: list[list[dict[str, Any]]] = []
     for version in versions:
-        entries = [_definitions(name, version, module) for module in table(name)["modules"]]
+        entries = [_definitions(name, version, module) for module in table(name)]
         if entries != previous:
             found.append(version)
         previous = entries
@@ -94,15 +98,14 @@ def distinct(name: str, versions: Sequence[str]) -> list[str]:
 
 def requirement(name: str, version: str, of: str = "mlx") -> str:
     """Return the specifier that the release declares for `of` (">=0.31.2"), "" if it has none."""
-    entry: Mapping[str, str] = table(name)["releases"][nearest(name, version)]
-    return entry.get(of, "")
+    return str(facts(name)[nearest(name, version)].get(of, ""))
 
 
 def skeletons(name: str, version: str) -> dict[str, str]:
     """Return a Python text for each module of the table, by its path inside the package."""
     return {
         module: _module(name, version, module)
-        for module in table(name)["modules"]
+        for module in table(name)
         if _definitions(name, version, module)
     }
 
@@ -110,92 +113,161 @@ def skeletons(name: str, version: str) -> dict[str, str]:
 def skeleton(name: str, version: str) -> str:
     """Return the text that stands for the package's cache module, `models/cache.py`.
 
-    Raises KeyError if there is no table for the package.
+    What changes a handle stands on the line on which it stands in the release, so that a trace
+    names lines that can be looked up. Raises KeyError if there is no table for the package.
     """
     return _module(name, version, CACHE_MODULE)
 
 
+def nodes(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the parts of a definition that have a line, in order: itself, methods, steps."""
+    yield entry
+    for method in entry["methods"].values() if "methods" in entry else [entry]:
+        if method is not entry:
+            yield method
+        yield from _steps(method["body"])
+
+
+def _steps(body: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for step in body:
+        yield step
+        for branch in step.get("branch", ()):
+            yield from _steps(branch)
+        yield from _steps(step.get("loop", ()))
+
+
+def lines_of(entry: Mapping[str, Any], version: str, versions: Sequence[str]) -> list[int]:
+    """Return the lines of a definition's parts in a release, in the order of `nodes`.
+
+    For a release that the definition does not know yet, those of its last one.
+    """
+    found: list[int] = []
+    for release in versions:
+        known_lines = entry["lines"].get(release)
+        if isinstance(known_lines, list):
+            found = known_lines
+        elif known_lines is not None:
+            found = [line + known_lines for line in found]
+        if release == version:
+            break
+    return found
+
+
 def _definitions(name: str, version: str, module: str) -> list[dict[str, Any]]:
-    """Return the definitions of a module in the order of the file."""
-    release = nearest(name, version)
+    """Return the definitions that a module has in a release."""
     every = releases(name)
-    index = every.index(release)
+    index = every.index(nearest(name, version))
     return [
         entry
-        for entry in table(name)["modules"].get(module, [])
+        for entry in table(name).get(module, [])
         if every.index(entry["first"]) <= index <= every.index(entry["last"])
     ]
 
 
-def _makes_array(body: Sequence[Mapping[str, Any]], attribute: str) -> bool:
-    return any(
-        step.get("rebind", {}).get("attribute") == attribute and step["value"] == {"fresh": "array"}
-        for step in body
-    )
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A line of text and where it stands in the release, 0 where it has no place of its own."""
+
+    line: int
+    indent: int
+    text: str
+
+    @property
+    def simple(self) -> bool:
+        """Whether it may share a line with another statement."""
+        return not self.text.endswith(":") and not self.text.startswith("@")
 
 
 def _module(name: str, version: str, module: str) -> str:
-    parts = [_HEADER]
+    every = releases(name)
+    rows = [_Row(number, 0, text) for number, text in enumerate(_HEADER, start=1)]
+    placed = []
     for entry in _definitions(name, version, module):
-        lines = _class(entry) if "methods" in entry else _function(entry["name"], entry, "")
-        parts.append("\n".join(lines) + "\n")
-    return "\n\n".join(parts)
+        lines = lines_of(entry, nearest(name, version), every)
+        own = deepcopy(entry)
+        for node, line in zip(nodes(own), lines, strict=True):
+            node["line"] = line
+        placed.append(own)
+    for entry in sorted(placed, key=lambda entry: int(entry["line"])):
+        rows += _class(entry) if "methods" in entry else _function(entry["name"], entry, 0)
+    return _laid_out(rows)
 
 
-def _class(entry: Mapping[str, Any]) -> Iterator[str]:
-    bases = ", ".join(entry["bases"])
-    yield f"class {entry['name']}({bases}):" if bases else f"class {entry['name']}:"
+def _laid_out(rows: Sequence[_Row]) -> str:
+    """Put rows on their lines; one that is late goes on the next line, or shares one."""
+    lines: list[str] = []
+    last: _Row | None = None
+    for row in rows:
+        same = last is not None and last.simple and row.simple and last.indent == row.indent
+        if same and row.line and row.line <= len(lines):
+            lines[-1] += f"; {row.text}"
+        else:
+            lines += [""] * (row.line - 1 - len(lines))
+            lines.append("    " * row.indent + row.text)
+        last = row
+    return "\n".join(lines) + "\n"
+
+
+def _class(entry: Mapping[str, Any]) -> Iterator[_Row]:
+    bases = f"({', '.join(entry['bases'])})" if entry["bases"] else ""
+    yield _Row(entry["line"], 0, f"class {entry['name']}{bases}:")
     for attribute, kind in entry["attributes"].items():
-        yield f"    {attribute} = {_FRESH[kind]}"
+        yield _Row(0, 1, f"{attribute} = {_FRESH[kind]}")
     for key, method in entry["methods"].items():
-        yield from _function(key.partition(":")[0], method, "    ")
+        yield from _function(key.partition(":")[0], method, 1)
     if not entry["methods"] and not entry["attributes"]:
-        yield "    pass"
+        yield _Row(0, 1, "pass")
 
 
-def _function(name: str, facts: Mapping[str, Any], indent: str) -> Iterator[str]:
+def _function(name: str, method: Mapping[str, Any], indent: int) -> Iterator[_Row]:
     decorators = {"property": "property", "setter": f"{name}.setter"}
-    role = facts.get("role", "")
+    role, line = method["role"], method["line"]
     if role:
-        yield f"{indent}@{decorators.get(role, role)}"
-    yield f"{indent}def {name}({', '.join(facts['parameters'])}):"
-    yield from _body(facts["body"], indent + "    ")
+        yield _Row(line - 1, indent, f"@{decorators.get(role, role)}")
+    yield _Row(line, indent, f"def {name}({', '.join(method['parameters'])}):")
+    yield from _body(method["body"], indent + 1)
 
 
-def _body(steps: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
+def _body(steps: Sequence[Mapping[str, Any]], indent: int) -> Iterator[_Row]:
     if not steps:
-        yield f"{indent}pass"
+        yield _Row(0, indent, "pass")
     for step in steps:
         yield from _step(step, indent)
 
 
-def _step(step: Mapping[str, Any], indent: str) -> Iterator[str]:
+def _step(step: Mapping[str, Any], indent: int) -> Iterator[_Row]:
+    line = step["line"]
+    match step:
+        case {"branch": [first, second]}:
+            yield _Row(line, indent, "if _either:")
+            yield from _body(first, indent + 1)
+            if second:
+                yield _Row(0, indent, "else:")
+                yield from _body(second, indent + 1)
+        case {"loop": steps, "over": over, "variable": variable}:
+            yield _Row(line, indent, f"for {variable} in {_value(over)}:")
+            yield from _body(steps, indent + 1)
+        case _:
+            yield _Row(line, indent, _statement(step))
+
+
+def _statement(step: Mapping[str, Any]) -> str:
     match step:
         case {"inplace": place, "operator": operator}:
-            yield f"{indent}{_value(place)} {operator} 1"
+            return f"{_value(place)} {operator} 1"
         case {"item": base, "whole": whole, "value": value}:
-            yield f"{indent}{_value(base)}[{'...' if whole else 0}] = {_value(value)}"
+            return f"{_value(base)}[{'...' if whole else 0}] = {_value(value)}"
         case {"rebind": place, "value": value}:
-            yield f"{indent}{_value(place)} = {_value(value)}"
+            return f"{_value(place)} = {_value(value)}"
         case {"let": name, "value": value}:
-            yield f"{indent}{name} = {_value(value)}"
+            return f"{name} = {_value(value)}"
         case {"call": _}:
-            yield f"{indent}{_value(step)}"
+            return _value(step)
         case {"return": value}:
-            yield f"{indent}return {_value(value)}"
+            return f"return {_value(value)}"
         case {"raise": True}:
-            yield f"{indent}raise ValueError"
-        case {"branch": [first, second]}:
-            yield f"{indent}if _either:"
-            yield from _body(first, indent + "    ")
-            if second:
-                yield f"{indent}else:"
-                yield from _body(second, indent + "    ")
-        case {"loop": steps, "over": over, "variable": variable}:
-            yield f"{indent}for {variable} in {_value(over)}:"
-            yield from _body(steps, indent + "    ")
-        case _:
-            raise ValueError(f"the effect table has an unknown step: {step}")
+            return "raise ValueError"
+    raise ValueError(f"the effect table has an unknown step: {step}")
 
 
 def _value(value: Any) -> str:
