@@ -25,9 +25,16 @@ RULE = Rule(
     what="""\
 Finds declared dependencies that admit a release with stale captures of its own, in a project that
 decodes batches through it: mlx-lm before 0.32 pinned by a server, for instance. The captures are
-named with their lines.""",
+named with their lines.
+
+Batches are decoded through a package where a file imports it and names its caches, generators or
+steps of a batch, or its server. A locked release is judged alone; where its source is installed
+and is not that of the release, it is analysed instead.""",
     why="""\
 The project has no stale capture and serves the output of one.""",
+    known_problems="""\
+Which releases have stale captures is a table, made by running `aliaslint check` on each of them
+(`python -m benchmarks.stale_captures`). A release that is not in it is not judged.""",
     example='dependencies = ["mlx-lm<0.32"]',
     instead='dependencies = ["mlx-lm>=0.32"]',
     language="toml",
@@ -49,9 +56,14 @@ def find_project(project: Project) -> Iterator[Finding]:
 
 
 def _is_own(project: Project, name: str) -> bool:
-    """Whether the package is the target itself, which the other rules look at."""
+    """Whether the package is the target itself, which the other rules look at.
+
+    One that is installed in an environment inside the target is not.
+    """
     root = project.options.dependency_roots.get(name)
-    return root is not None and any(
+    if root is None or root.parent.name in ("site-packages", "dist-packages"):
+        return False
+    return any(
         root == target or target in root.parents or root in target.parents
         for target in project.targets
     )

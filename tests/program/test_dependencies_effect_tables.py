@@ -297,3 +297,50 @@ def test_shipped_batch_cache_changes_what_the_release_changes(
     held = getattr(cache, attribute)
     cache.update_and_fetch(1, 1) if operation == "update_and_fetch" else cache.trim(1)
     assert (held is getattr(cache, attribute)) is changes
+
+
+USES = """
+class Attention:
+    def __call__(self, x, cache: "Batch"):
+        offset = cache.offset
+        cache.update_and_fetch(x, x)
+        return offset + 1
+
+
+class Prompt:
+    def __call__(self, x, cache):
+        state = cache.state
+        cache.update_and_fetch(x, x)
+        return state[1] + 1
+
+
+def healthy(cache, x):
+    offset = cache.offset + 0
+    cache.update_and_fetch(x, x)
+    return offset + 1
+"""
+
+
+@pytest.mark.parametrize("rebinds", [False, True])
+def test_analysis_finds_the_same_by_table_as_by_source(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rebinds: bool
+) -> None:
+    from aliaslint.analysis import AnalysisOptions, analyse
+    from aliaslint.source.files import SourceFile, read
+
+    source = CACHE
+    if rebinds:
+        source = source.replace("self.offset += keys.shape[2]", "self.offset = self.offset + 1")
+    place = release(tmp_path, "1.0", source)
+    use(monkeypatch, generator.build([place]))
+    (tmp_path / "model.py").write_text(USES)
+    file = read(tmp_path / "model.py")
+    assert isinstance(file, SourceFile)
+    by_source = AnalysisOptions(dependency_roots={"mlx_lm": place / "mlx_lm"})
+    by_table = AnalysisOptions(dependency_versions={"mlx_lm": "1.0"})
+    first, second = (
+        [(f.code, f.span, [(s.role, s.span.line) for s in f.trace]) for f in found]
+        for found in (analyse([file], o).findings for o in (by_source, by_table))
+    )
+    assert first == second
+    assert any(code == "AL101" for code, _, _ in first) is not rebinds

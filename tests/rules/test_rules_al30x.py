@@ -281,3 +281,136 @@ def test_al302_sees_a_lock_file_beside_a_good_floor(tmp_path: Path) -> None:
 def test_al302_is_silent_without_batches(tmp_path: Path) -> None:
     code = BATCHES.replace("decode_batch", "decode")
     assert codes(project(tmp_path, code, "mlx>=0.30")) == []
+
+
+SERVES = (
+    "from mlx_lm.generate import BatchGenerator\n\n\ndef serve(m):\n    return BatchGenerator(m)\n"
+)
+TABLE = {
+    "releases": {
+        "0.30.7": {"digest": "", "captures": []},
+        "0.31.0": {"digest": "", "captures": [{"path": "models/a.py", "line": 3}]},
+        "0.31.3": {
+            "digest": "",
+            "captures": [{"path": f"models/{n}.py", "line": 7} for n in "bcdef"],
+        },
+        "0.32.0": {"digest": "", "captures": []},
+    }
+}
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> None:
+    from aliaslint.program import stale_captures
+
+    monkeypatch.setattr(stale_captures, "packages", lambda: ("mlx_lm",))
+    monkeypatch.setattr(stale_captures, "table", lambda name: TABLE)
+
+
+def al303(folder: Path) -> list[str]:
+    return [f.message for f in check(folder) if f.code == "AL303"]
+
+
+@pytest.mark.parametrize(
+    ("requirement", "said"),
+    [
+        ("mlx-lm", "mlx-lm 0.31.0 to 0.31.3"),
+        ("mlx-lm>=0.31.1", "mlx-lm 0.31.3,"),
+        ("mlx-lm<0.31.1", "mlx-lm 0.31.0,"),
+        ("mlx-lm==0.31.3", "models/b.py:7, models/c.py:7, models/d.py:7 and 2 more"),
+        ("mlx-lm==0.31.0", "models/a.py:3"),
+        ("mlx-lm==0.30.7", None),
+        ("mlx-lm>=0.32", None),
+        ("mlx-lm==0.31.9", None),
+    ],
+)
+@pytest.mark.usefixtures("table")
+def test_al303_names_releases_and_captures(
+    tmp_path: Path, requirement: str, said: str | None
+) -> None:
+    messages = al303(project(tmp_path, SERVES, requirement, "mlx>=0.32"))
+    assert [said in message for message in messages if said] == [True] * (said is not None)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import mlx_lm\n",
+        "from mlx_lm import generate\n",
+        "class BatchGenerator:\n    pass\n",
+        "# from mlx_lm.generate import BatchGenerator\n",
+    ],
+)
+@pytest.mark.usefixtures("table")
+def test_al303_is_silent_without_batches_through_the_package(tmp_path: Path, code: str) -> None:
+    assert al303(project(tmp_path, code, "mlx-lm==0.31.3")) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from mlx_lm.server import main\n",
+        "import mlx_lm.server\n",
+        "from mlx_lm.models.cache import BatchKVCache as B\n",
+        "import mlx_lm\n\nmlx_lm.generate.batch_generate(1)\n",
+    ],
+)
+@pytest.mark.usefixtures("table")
+def test_al303_sees_batches_through_the_package(tmp_path: Path, code: str) -> None:
+    assert len(al303(project(tmp_path, code, "mlx-lm==0.31.3"))) == 1
+
+
+@pytest.mark.usefixtures("table")
+def test_al303_is_silent_in_the_package_itself(tmp_path: Path) -> None:
+    folder = project(tmp_path, SERVES, "mlx-lm==0.31.3")
+    (folder / "mlx_lm" / "models").mkdir(parents=True)
+    (folder / "mlx_lm" / "__init__.py").write_text("")
+    (folder / "mlx_lm" / "models" / "cache.py").write_text("")
+    assert al303(folder) == []
+
+
+def install(folder: Path, version: str, model: str) -> None:
+    """Install mlx-lm with in-place caches and one model into `.venv`."""
+    site = folder / ".venv" / "lib" / "python3.12" / "site-packages"
+    (site / "mlx_lm" / "models").mkdir(parents=True)
+    (folder / ".venv" / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    (site / "mlx_lm" / "__init__.py").write_text("")
+    (site / "mlx_lm" / "models" / "cache.py").write_text(
+        "import mlx.core as mx\n\n\nclass BatchKVCache:\n    def __init__(self, padding):\n"
+        "        self.offset = mx.array(padding)\n\n"
+        "    def update_and_fetch(self, keys, values):\n        self.offset += 1\n"
+        "        return keys, values\n"
+    )
+    (site / "mlx_lm" / "models" / "model.py").write_text(model)
+    information = site / f"mlx_lm-{version}.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(f"Name: mlx-lm\nVersion: {version}\n\n")
+
+
+STALE = (
+    "def f(cache, x):\n    offset = cache.offset\n    cache.update_and_fetch(x, x)\n"
+    "    return offset + 0\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "captures"),
+    [(STALE, "models/model.py:2"), (STALE.replace("= cache.offset", "= cache.offset + 0"), None)],
+)
+@pytest.mark.usefixtures("table")
+def test_al303_analyses_a_locked_release_that_was_changed_where_it_is_installed(
+    tmp_path: Path, model: str, captures: str | None
+) -> None:
+    folder = project(tmp_path, SERVES)
+    (folder / "requirements.txt").write_text("mlx-lm==0.31.3\n")
+    install(folder, "0.31.3", model)
+    assert [captures in m for m in al303(folder) if captures] == [True] * (captures is not None)
+    assert len(al303(folder)) == (captures is not None)
+
+
+@pytest.mark.usefixtures("table")
+def test_al303_of_another_release_than_the_installed_one_is_by_the_table(tmp_path: Path) -> None:
+    folder = project(tmp_path, SERVES)
+    (folder / "requirements.txt").write_text("mlx-lm==0.31.0\n")
+    install(folder, "0.32.0", "")
+    assert "models/a.py:3" in al303(folder)[0]
