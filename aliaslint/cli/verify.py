@@ -28,6 +28,7 @@ Examples:
   aliaslint verify . --shard 2/4 --output-format json --output-file 2.json
   aliaslint verify --merge 1.json 2.json 3.json 4.json
   aliaslint verify --package mlx_lm --inject   put the bug in and see it caught
+  aliaslint verify . --emit-test tests/test_captured_offsets.py
 
 \b
 Exit status: 0 nothing alias-broken, 1 an architecture of the tree on disk is
@@ -57,6 +58,12 @@ alias-broken (whether fix cures it or not), 2 nothing could be verified.
 @click.option("--shard", metavar="K/N", help="Run the K-th of N parts.")
 @click.option("--merge", is_flag=True, help="TARGET are JSON reports of shards: make one of them.")
 @click.option("--inject", is_flag=True, help="Put the bug into a healthy tree and see it caught.")
+@click.option(
+    "--emit-test",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write a regression test for the caches of TARGET there, and do no more.",
+)
 @click.option("--device", type=click.Choice(["cpu", "gpu"]), help="Default: MLX's own default.")
 @click.option(
     "--dtype",
@@ -80,6 +87,8 @@ def command(**options: Any) -> int:
     is run as it is, as `fix` would rewrite it, and with value semantics forced, so that a
     difference is blamed on aliasing only where aliasing makes it.
     """
+    if options["emit_test"]:
+        return _emit_test(make_request(options), options["emit_test"])
     if options["merge"]:
         report = _merged(options["target"])
     elif options["inject"]:
@@ -164,6 +173,15 @@ def _self_test(request: VerifyRequest, options: dict[str, Any]) -> int:
         lines = [headline(report), *map(_fault_line, faults)]
         _write("\n".join(lines) + "\n", options["output_file"])
     return 0 if all(fault.caught for fault in faults) else 1
+
+
+def _emit_test(request: VerifyRequest, path: Path) -> int:
+    from aliaslint.verify.sweep import emitted_test
+
+    text = emitted_test(request)
+    _write(text, path)
+    click.echo(f"Wrote {text.count('    def test_')} tests to {path}.")
+    return 0
 
 
 def _fault_object(fault: Fault) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import importlib.util
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -99,6 +99,25 @@ def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyRepor
         edited_files=tuple(sorted(str(path) for path in request.rewritten or {})),
         tolerance={"relative": relative},
     )
+
+
+def emitted_test(request: VerifyRequest) -> str:
+    """The text of a regression test for the caches of the target.
+
+    Raises VerifyError where it has no cache with an array offset, and as `run` does.
+    """
+    from aliaslint.verify.emit import regression_test
+
+    require_mlx()
+    target = find_target(request.target)
+    with tempfile.TemporaryDirectory(prefix="aliaslint-verify-") as name:
+        sweep = Sweep(replace(request, rewritten={}), target, Path(name))
+        sweep.preflight()
+        classes = sweep.classes(["disk"]).get("disk", [])
+    text = regression_test(target.name, classes)
+    if not text:
+        raise VerifyError(f"{target.folder} has no cache class with an array as offset")
+    return text
 
 
 def named(result: ArchitectureResult, aliases: Mapping[str, tuple[str, ...]]) -> ArchitectureResult:
@@ -228,16 +247,22 @@ class Sweep:
         """The cache contract, on disk and rewritten."""
         from aliaslint.verify.contracts import contract_results
 
-        trees = [tree for tree in ("disk", "rewritten") if tree in self.setups]
+        found = self.classes(tree for tree in ("disk", "rewritten") if tree in self.setups)
+        if not found:
+            return []
+        return contract_results(found["disk"], found.get("rewritten", found["disk"]))
+
+    def classes(self, trees: Iterable[str]) -> dict[str, list[Mapping[str, Any]]]:
+        """What the contract found for each cache class, by tree; nothing if it could not run."""
         tasks = [self._task(tree, "contract") for tree in trees]
         found: dict[str, list[Mapping[str, Any]]] = {}
         for answer, result in self._results(tasks, self.setups, self.inline, False):
             if result is None or result["status"] != "ok":
                 reason = result["reason"] if result else answer.problem
                 self.errors.append(f"the cache contract could not be run: {reason}")
-                return []
+                return {}
             found[answer.task["tree"]] = result["classes"]
-        return contract_results(found["disk"], found.get("rewritten", found["disk"]))
+        return found
 
     def _plan_of(self, result: ArchitectureResult) -> Plan:
         own = self.request.configs.get(result.architecture)

@@ -112,11 +112,27 @@ def test_class(kind: type, path: Path, folder: Path) -> dict[str, Any]:
         "problem": "" if any(w.done for w in watches) else NOTHING_CALLED,
         "attributes": _together(w.attributes for w in watches),
         "changed": _together(w.changed for w in watches),
+        "arguments": arguments(kind),
+        "methods": methods(kind),
     }
 
 
+def methods(kind: type) -> list[str]:
+    """Public names of a class, and "prepare_left" where `prepare` takes a left padding."""
+    found = [name for name in dir(kind) if not name.startswith("_")]
+    prepare = getattr(kind, "prepare", None)
+    if prepare is not None and "left_padding" in inspect.signature(prepare).parameters:
+        found.append("prepare_left")
+    return found
+
+
 def construct(kind: type) -> Any:
-    """An instance, its required arguments by their names. Raises what the constructor raises."""
+    """An instance of the class. Raises what the constructor raises."""
+    return kind(**arguments(kind))
+
+
+def arguments(kind: type) -> dict[str, Any]:
+    """The required arguments of a constructor, by their names."""
     given = {}
     takes = list(inspect.signature(kind.__init__).parameters.items())[1:]  # type: ignore[misc]
     for name, parameter in takes:
@@ -124,7 +140,7 @@ def construct(kind: type) -> Any:
         required = parameter.default is parameter.empty
         if plain and (required or name == "left_padding"):
             given[name] = ARGUMENTS.get(name, 4)
-    return kind(**given)
+    return given
 
 
 def handles(cache: Any) -> Iterator[tuple[str, mx.array]]:
@@ -226,4 +242,4 @@ def _together(parts: Any) -> list[str]:
 
 def _failed(name: str, path: Path, problem: str) -> dict[str, Any]:
     shown = {"name": name, "path": path.as_posix(), "problem": problem}
-    return shown | {"attributes": [], "changed": []}
+    return shown | {"attributes": [], "changed": [], "arguments": {}, "methods": []}
