@@ -12,12 +12,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from aliaslint.program import effect_tables
 from aliaslint.program.environments import (
     Installed,
+    Site,
     environments_beside,
     find_installed,
     installed_version,
@@ -85,11 +87,13 @@ def locate(
     metadata require mlx or mlx-lm. Raises EnvironmentMissing if `python` does not exist.
     """
     places = [Path(os.path.abspath(target)) for target in targets]
-    named = site_folders(python) if python is not None else None
-    found = [_locate(name, places, python, named, configured.get(name)) for name in ALWAYS]
+    search = _Search(places, python)
+    found = [_locate(name, search, configured.get(name)) for name in ALWAYS]
     for name in sorted(set(imported).difference(ALWAYS)):
-        extra = _locate(name, places, python, named, configured.get(name))
-        if extra.root is not None and extra.kind == "source" and _builds_on_mlx(extra.root):
+        extra = _locate_installed(name, search)
+        if extra is None or extra.root is None or not _builds_on_mlx(extra.root):
+            continue
+        if not any(_inside(name, place) for place in places):
             found.append(extra)
     return found
 
@@ -152,24 +156,47 @@ def imported_packages(sources: Iterable[bytes]) -> set[str]:
     return {match.decode() for data in sources for match in pattern.findall(b"\n" + data)}
 
 
-def _locate(
-    name: str,
-    places: Sequence[Path],
-    python: Path | None,
-    named: list[Path] | None,
-    configured: str | None,
-) -> Dependency:
-    inside = next(filter(None, (_inside(name, place) for place in places)), None)
+class _Search:
+    """Where one run looks for packages; environments are listed once, when they are needed."""
+
+    def __init__(self, places: Sequence[Path], python: Path | None) -> None:
+        self.places = places
+        self.named = None if python is None else [(site_folders(python), "--python")]
+
+    @cached_property
+    def environments(self) -> list[tuple[list[Site], str]]:
+        """The named environment, or the active one, those beside the target, conda's."""
+        if self.named is not None:
+            return self.named
+        active, conda = os.environ.get("VIRTUAL_ENV"), os.environ.get("CONDA_PREFIX")
+        candidates = [(Path(active), "VIRTUAL_ENV")] if active else []
+        for place in self.places:
+            start = place if place.is_dir() else place.parent
+            candidates += [(env, "beside the target") for env in environments_beside(start)]
+        candidates += [(Path(conda), "CONDA_PREFIX")] if conda else []
+        unique = dict.fromkeys((path, how) for path, how in candidates if path.is_dir())
+        return [(site_folders(path), how) for path, how in unique]
+
+
+def _locate(name: str, search: _Search, configured: str | None) -> Dependency:
+    inside = next(filter(None, (_inside(name, place) for place in search.places)), None)
     if inside is not None:
         version = _version_of(inside)
         return Dependency(name, "shadowed", inside, version, f"{shown(inside)}, in the target")
-    if python is not None and named is not None and (found := find_installed(name, named)):
-        return _source(name, found, "--python")
+    if search.named is not None or configured is None:
+        dependency = _locate_installed(name, search)
+        if dependency is not None:
+            return dependency
     if configured is not None:
         return _configured(name, configured)
-    if named is None and (dependency := _from_environment(name, places)):
-        return dependency
-    return _from_table(name, _folders(places))
+    return _from_table(name, _folders(search.places))
+
+
+def _locate_installed(name: str, search: _Search) -> Dependency | None:
+    for sites, how in search.environments:
+        if found := find_installed(name, sites):
+            return _source(name, found, how)
+    return None
 
 
 def _source(name: str, found: Installed, how: str) -> Dependency:
@@ -186,21 +213,6 @@ def _configured(name: str, value: str) -> Dependency:
         return Dependency(name, "none", None, value, "the configuration; no table knows it")
     origin = "built-in effect table, version named in the configuration"
     return Dependency(name, "table", None, value, origin + _beyond(name, value))
-
-
-def _from_environment(name: str, places: Sequence[Path]) -> Dependency | None:
-    """Look in the active environment, in those beside the target, in the active conda one."""
-    active = os.environ.get("VIRTUAL_ENV")
-    candidates = [(Path(active), "VIRTUAL_ENV")] if active else []
-    for place in places:
-        start = place if place.is_dir() else place.parent
-        candidates += [(env, "beside the target") for env in environments_beside(start)]
-    conda = os.environ.get("CONDA_PREFIX")
-    candidates += [(Path(conda), "CONDA_PREFIX")] if conda else []
-    for environment, how in candidates:
-        if environment.is_dir() and (found := find_installed(name, site_folders(environment))):
-            return _source(name, found, how)
-    return None
 
 
 def _from_table(name: str, folders: Sequence[Path]) -> Dependency:
@@ -314,7 +326,10 @@ def _declared_in(folder: Path, name: str) -> list[Declared]:
 
 def _builds_on_mlx(root: Path) -> bool:
     metadata = metadata_file(root.parent, root.name)
-    return metadata is not None and any(read_metadata(metadata, name) for name in ("mlx", "mlx-lm"))
+    if metadata is None:
+        return False
+    declared = [d for name in ("mlx", "mlx-lm") for d in read_metadata(metadata, name)]
+    return any(d.tier == "required" for d in declared)
 
 
 def shown(path: Path) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -30,7 +31,48 @@ class Installed:
     version: str | None
 
 
-def site_folders(python: Path) -> list[Path]:
+@dataclass(eq=False)
+class Site:
+    """A folder that holds installed packages. What is in it is listed once."""
+
+    folder: Path
+
+    @cached_property
+    def entries(self) -> frozenset[str]:
+        try:
+            return frozenset(os.listdir(self.folder))
+        except OSError:
+            return frozenset()
+
+    @cached_property
+    def links(self) -> tuple[list[Path], dict[str, Path], dict[str, Path]]:
+        """What editable installs point at: folders to search, packages, checkouts by name."""
+        names = sorted(self.entries)
+        paths = [p for n in names if n.endswith(".pth") for p in _linked_paths(self.folder / n)]
+        packages: dict[str, Path] = {}
+        checkouts: dict[str, Path] = {}
+        for name in names:
+            if name.startswith("__editable__") and name.endswith("_finder.py"):
+                packages.update(_mapping(self.folder / name))
+            elif name.endswith(".dist-info"):
+                checkout = _editable_checkout(self.folder / name / "direct_url.json")
+                if checkout:
+                    checkouts[_distribution(name)] = checkout
+        return paths, packages, checkouts
+
+    def find(self, package: str) -> Path | None:
+        """Return the folder of a package, editable installs included."""
+        if package in self.entries and is_package(self.folder / package):
+            return self.folder / package
+        paths, packages, checkouts = self.links
+        places = [path / package for path in paths]
+        places += [packages[package]] if package in packages else []
+        checkout = checkouts.get(canonical(package))
+        places += [checkout / package, checkout / "src" / package] if checkout else []
+        return next(filter(is_package, places), None)
+
+
+def site_folders(python: Path) -> list[Site]:
     """Return the folders that hold the packages of an interpreter or environment folder.
 
     Raises EnvironmentMissing if there is no such interpreter or folder.
@@ -45,16 +87,16 @@ def site_folders(python: Path) -> list[Path]:
             found += _below(home.parent) + _below(home.parent / "local")
     elif (prefix / "local").is_dir():  # Debian keeps what pip installs there.
         found += _below(prefix / "local")
-    return found
+    return list(map(Site, found))
 
 
-def find_installed(package: str, sites: list[Path]) -> Installed | None:
+def find_installed(package: str, sites: Sequence[Site]) -> Installed | None:
     """Return the package of this import name in the site folders, editable installs included."""
     for site in sites:
-        if is_package(site / package):
-            return Installed(site / package, installed_version(site, package))
-        for folder in _linked(site, package):
-            return Installed(folder, installed_version(site, package) or source_version(folder))
+        root = site.find(package)
+        if root is not None:
+            version = installed_version(site.folder, package) or source_version(root)
+            return Installed(root, version)
     return None
 
 
@@ -67,18 +109,21 @@ def metadata_file(site: Path, package: str) -> Path | None:
     """Return the METADATA (or PKG-INFO) file beside a package, by its distribution's name."""
     wanted = canonical(package)
     try:
-        entries = sorted(site.iterdir())
+        names = sorted(os.listdir(site))
     except OSError:
         return None
-    for entry in entries:
-        stem, dot, kind = entry.name.rpartition(".")
-        if not dot or kind not in ("dist-info", "egg-info"):
-            continue
-        if canonical(re.split(r"-(?=\d)", stem)[0]) == wanted:
+    for entry in names:
+        if entry.endswith((".dist-info", ".egg-info")) and _distribution(entry) == wanted:
             for name in ("METADATA", "PKG-INFO"):
-                if (entry / name).is_file():
-                    return entry / name
+                if (site / entry / name).is_file():
+                    return site / entry / name
     return None
+
+
+def _distribution(name: str) -> str:
+    """Return the distribution that a metadata folder is of, normalised."""
+    stem = name.rpartition(".")[0]
+    return canonical(re.split(r"-(?=\d)", stem)[0])
 
 
 def installed_version(site: Path, package: str) -> str | None:
@@ -159,52 +204,48 @@ def _header(path: Path, name: str) -> str | None:
     return None
 
 
-def _linked(site: Path, package: str) -> Iterator[Path]:
-    """Yield folders of `package` that editable installs in `site` point at."""
-    for path in sorted(site.glob("*.pth")):
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            line = line.strip()
-            # Lines that start with "import" are code, which is not run here.
-            is_path = line and not line.startswith(("#", "import ", "import\t"))
-            if is_path and is_package(site / line / package):
-                yield site / line / package
-    for path in sorted(site.glob("__editable__*_finder.py")):
-        folder = _mapping(path).get(package)
-        if folder and is_package(Path(folder)):
-            yield Path(folder)
-    for path in sorted(site.glob("*.dist-info/direct_url.json")):
-        if canonical(re.split(r"-(?=\d)", path.parent.name)[0]) == canonical(package):
-            yield from _direct(path, package)
+def _linked_paths(path: Path) -> Iterator[Path]:
+    """Yield the folders that a `.pth` file adds to the search path."""
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        line = line.strip()
+        # Lines that start with "import" are code, which is not run here.
+        if line and not line.startswith(("#", "import ", "import\t")):
+            yield path.parent / line
 
 
-def _mapping(path: Path) -> dict[str, str]:
+def _mapping(path: Path) -> dict[str, Path]:
     """Return the literal `MAPPING` of a finder that setuptools writes for an editable install."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return {}
     for node in tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        if isinstance(node, ast.AnnAssign):
-            targets = [node.target]
-        if any(isinstance(t, ast.Name) and t.id == "MAPPING" for t in targets):
-            try:
-                value = ast.literal_eval(node.value)  # type: ignore[attr-defined]
-            except ValueError:
-                return {}
-            return value if isinstance(value, dict) else {}
+        match node:
+            case ast.Assign(targets=[ast.Name(id="MAPPING")], value=ast.Dict() as value):
+                return _literal(value)
+            case ast.AnnAssign(target=ast.Name(id="MAPPING"), value=ast.Dict() as value):
+                return _literal(value)
     return {}
 
 
-def _direct(path: Path, package: str) -> Iterator[Path]:
+def _literal(node: ast.Dict) -> dict[str, Path]:
+    try:
+        found = ast.literal_eval(node)
+    except ValueError:
+        return {}
+    return {str(name): Path(str(folder)) for name, folder in found.items()}
+
+
+def _editable_checkout(path: Path) -> Path | None:
+    """Return the folder that a distribution was installed from in editable mode."""
+    if not path.is_file():
+        return None
     import json
 
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError):
-        return
-    if content.get("dir_info", {}).get("editable"):
-        checkout = Path(unquote(urlparse(content.get("url", "")).path))
-        for folder in (checkout / package, checkout / "src" / package):
-            if is_package(folder):
-                yield folder
+        return None
+    if not content.get("dir_info", {}).get("editable"):
+        return None
+    return Path(unquote(urlparse(content.get("url", "")).path))

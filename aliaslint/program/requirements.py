@@ -59,7 +59,7 @@ def read_folder(folder: Path, name: str) -> list[Declared]:
     A file that cannot be read or parsed declares nothing.
     """
     wanted = canonical(name)
-    screen = re.compile(rb"[-_.]+".join(re.escape(p.encode()) for p in wanted.split("-")), re.I)
+    screen = re.compile(_pattern(wanted).encode(), re.IGNORECASE)
     found: list[Declared] = []
     for path in metadata_files(folder):
         try:
@@ -72,6 +72,11 @@ def read_folder(folder: Path, name: str) -> list[Declared]:
     return found
 
 
+def _pattern(wanted: str) -> str:
+    """Return a pattern for the ways to write a normalised name."""
+    return "[-_.]+".join(map(re.escape, wanted.split("-")))
+
+
 def read_metadata(path: Path, name: str) -> list[Declared]:
     """Return what an installed distribution's METADATA file declares about `name`."""
     wanted = canonical(name)
@@ -80,10 +85,11 @@ def read_metadata(path: Path, name: str) -> list[Declared]:
     except OSError:
         return []
     found: list[Declared] = []
+    wants = re.compile(rf"requires-dist:\s*{_pattern(wanted)}(?![\w.-])", re.IGNORECASE)
     for number, line in enumerate(text.splitlines(), start=1):
         if not line:  # The description follows.
             break
-        if line.lower().startswith("requires-dist:"):
+        if wants.match(line):
             tier: Tier = "optional" if "extra ==" in line else "required"
             found += _parsed(line.partition(":")[2], path, number, tier)
     return [d for d in found if d.name == wanted]

@@ -365,3 +365,18 @@ def test_imported_package_without_mlx_is_left_out(project: Path) -> None:
 def test_imports_are_found_by_their_bytes() -> None:
     source = b"import a.b\nfrom c import d\n  import e, f\nx = 'import g'\nfrom .h import i\n"
     assert imported_packages([source]) == {"a", "c", "e"}
+
+
+def test_package_of_the_target_that_is_also_installed_is_left_out(project: Path) -> None:
+    install(project / ".venv", "1.2", "caches")
+    write(project / "caches" / "__init__.py")
+    dependencies = locate([project], python=None, configured={}, imported={"caches"})
+    assert [d.name for d in dependencies] == ["mlx_lm"]
+
+
+def test_package_with_mlx_in_an_extra_alone_is_left_out(project: Path) -> None:
+    root = install(project / ".venv", "1.2", "plain")
+    text = 'Name: plain\nVersion: 1.2\nRequires-Dist: mlx; extra == "mlx"\n\n'
+    write(root.parent / "plain-1.2.dist-info" / "METADATA", text)
+    dependencies = locate([project], python=None, configured={}, imported={"plain"})
+    assert [d.name for d in dependencies] == ["mlx_lm"]
