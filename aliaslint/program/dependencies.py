@@ -110,12 +110,27 @@ def admitted_versions(targets: Sequence[Path], name: str) -> list[str]:
 
 
 def nearest_declared(folders: Sequence[Path], name: str) -> list[Declared]:
-    """Return what the nearest folder that mentions the distribution declares, locks apart."""
+    """Return what the target's project declares about the distribution, locks apart.
+
+    The project is the nearest folder that declares dependencies of any kind: what a project
+    around it wants is not its own. Where it has nothing but a lock file, that declares.
+    """
     for folder in folders:
         found = [d for d in _declared_in(folder, name) if d.tier != "lock"]
         if found:
             return found
+        if _declares_something(folder):
+            break
     return nearest_locked(folders, name)
+
+
+def _declares_something(folder: Path) -> bool:
+    marks = {"pyproject.toml": b"dependencies", "setup.cfg": b"install_requires", "setup.py": b""}
+    for name, mark in {**marks, "Pipfile": b"", "requirements.txt": b""}.items():
+        path = folder / name
+        if path.is_file() and (not mark or mark in path.read_bytes()):
+            return True
+    return False
 
 
 def nearest_locked(folders: Sequence[Path], name: str) -> list[Declared]:

@@ -380,3 +380,17 @@ def test_package_with_mlx_in_an_extra_alone_is_left_out(project: Path) -> None:
     write(root.parent / "plain-1.2.dist-info" / "METADATA", text)
     dependencies = locate([project], python=None, configured={}, imported={"plain"})
     assert [d.name for d in dependencies] == ["mlx_lm"]
+
+
+def test_project_around_the_target_s_own_declares_nothing_for_it(project: Path) -> None:
+    declare(project, "mlx-lm>=0.31.3")
+    declare(project / "examples" / "server", "click")
+    write(project / "examples" / "server" / "main.py")
+    assert found(project / "examples" / "server").kind == "none"
+
+
+def test_folder_with_a_configuration_alone_is_no_project(project: Path) -> None:
+    declare(project, "mlx-lm>=0.31.3")
+    write(project / "package" / "pyproject.toml", "[tool.ruff]\nline-length = 100\n")
+    write(project / "package" / "main.py")
+    assert found(project / "package").version == "0.31.3"
