@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aliaslint.verify.inject import Fault
     from aliaslint.verify.target import Target
 
-FORMATS = ("text", "json", "junit")
+FORMATS = ("text", "json", "junit", "html")
 
 _EPILOG = """\b
 Examples:

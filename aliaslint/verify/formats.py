@@ -7,18 +7,19 @@ import json
 import sys
 from collections.abc import Callable
 
+from aliaslint.verify.html import as_html
 from aliaslint.verify.junit import as_junit
 from aliaslint.verify.model import VerifyReport
 
 
 def render(report: VerifyReport, output_format: str) -> str:
-    """The report as "text" or "json" or "junit"; raises KeyError for any other format."""
+    """The report as "text", "json", "junit" or "html"; raises KeyError for any other format."""
     return _FORMATS[output_format](report)
 
 
 def as_json(report: VerifyReport) -> str:
     """Strict JSON: an infinite difference is written as the largest float."""
-    data = _finite(report.to_json())
+    data = finite(report.to_json())
     return json.dumps(data, indent=2, allow_nan=False) + "\n"
 
 
@@ -30,13 +31,14 @@ def as_text(report: VerifyReport) -> str:
     return stream.getvalue()
 
 
-def _finite(value: object) -> object:
+def finite(value: object) -> object:
+    """`value` with the largest float for every infinite one, and lists for tuples."""
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         return sys.float_info.max
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     return value
 
 
@@ -44,4 +46,5 @@ _FORMATS: dict[str, Callable[[VerifyReport], str]] = {
     "text": as_text,
     "json": as_json,
     "junit": as_junit,
+    "html": as_html,
 }

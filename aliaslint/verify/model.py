@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from aliaslint.findings import Finding
 
 Verdict = Literal[
     "equivalent",
@@ -68,6 +71,7 @@ class VerifyRequest:
     type to a configuration that replaces the built-in one. `timeout` is in seconds and `memory`
     in GiB, each for one architecture. `shard` is (K, N), counted from 1. `rope_kernel` names a
     function of `rope_kernels` that takes the place of MLX's own, to show what its defect does.
+    `findings` are what the edits cure, shown beside the architectures that they explain.
     """
 
     target: Path
@@ -83,6 +87,7 @@ class VerifyRequest:
     shard: tuple[int, int] = (1, 1)
     seed: int = 0
     rope_kernel: str | None = None
+    findings: tuple[Finding, ...] = ()
     injected: Mapping[Path, bytes] = field(default_factory=dict)
 
 
@@ -119,7 +124,8 @@ class ArchitectureResult:
     """The verdict over one configuration of one model type.
 
     `power` is how far the logits moved in the control run, over their standard deviation.
-    `aliases` are further model types that the package builds with the same module.
+    `aliases` are further model types that the package builds with the same module. `findings`
+    are those of `check` whose trace passes through its module, as `check` prints them in JSON.
     """
 
     architecture: str
@@ -132,6 +138,7 @@ class ArchitectureResult:
     seconds: float = 0.0
     rechecked: bool = False
     aliases: tuple[str, ...] = ()
+    findings: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def title(self) -> str:

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aliaslint.verify.model import Edit
 
 if TYPE_CHECKING:
+    from aliaslint.findings import Finding
     from aliaslint.fix import Change
     from aliaslint.report import Report
     from aliaslint.source.files import SourceFile
 
 
-def rewrite_in_memory(folder: Path) -> tuple[dict[Path, bytes], tuple[Edit, ...]]:
-    """What `fix` would make of `folder`: new contents by path, and the lines that they rewrite.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rewrite:
+    """New contents by path, the lines of the tree on disk that they rewrite, and why."""
+
+    contents: Mapping[Path, bytes]
+    edits: tuple[Edit, ...]
+    findings: tuple[Finding, ...]
+
+
+def rewrite_in_memory(folder: Path) -> Rewrite:
+    """What `fix` would make of `folder`.
 
     Only safe fixes, as `fix` without options. Raises UserError as `check` does.
     """
@@ -31,7 +41,9 @@ def rewrite_in_memory(folder: Path) -> tuple[dict[Path, bytes], tuple[Edit, ...]
         return judge(edited, examine(edited, request))
 
     report = fix.run(run.files, analyse, fix.FixOptions(codes=run.codes))
-    return {c.after.path: c.after.data for c in report.changes}, edits_of(report.changes)
+    contents = {change.after.path: change.after.data for change in report.changes}
+    findings = (*(applied.finding for applied in report.applied), *report.remaining)
+    return Rewrite(contents, edits_of(report.changes), findings)
 
 
 def edits_of(changes: Iterable[Change]) -> tuple[Edit, ...]:

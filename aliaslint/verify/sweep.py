@@ -13,6 +13,8 @@ from typing import Any
 
 from aliaslint import __version__
 from aliaslint.errors import UserError
+from aliaslint.findings import Finding
+from aliaslint.report.json import finding_object
 from aliaslint.verify import attribution, configs
 from aliaslint.verify.compare import SEQUENTIAL, Measurement, TreeRun, largest, measure, noise
 from aliaslint.verify.configs import Plan
@@ -84,7 +86,7 @@ def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyRepor
         judged, relative = judge(measured, request.dtype)
         judged = sweep.with_plain_rope(judged, relative)
         judged = sweep.recheck(measured, judged, relative, progress)
-        judged = [named(result, target.aliases()) for result in judged]
+        judged = [completed(result, target, request.findings) for result in judged]
         caches = sweep.contracts()
     return VerifyReport(
         version=__version__,
@@ -120,8 +122,22 @@ def emitted_test(request: VerifyRequest) -> str:
     return text
 
 
-def named(result: ArchitectureResult, aliases: Mapping[str, tuple[str, ...]]) -> ArchitectureResult:
-    return replace(result, aliases=aliases.get(result.architecture, ()))
+def completed(
+    result: ArchitectureResult, target: Target, findings: Sequence[Finding]
+) -> ArchitectureResult:
+    """`result` with the names that share its module, and the findings that explain it."""
+    module = target.folder / "models" / f"{result.architecture}.py"
+    explained = result.verdict in ("fixed", "broken")
+    near = [f for f in findings if explained and module in _places(f)]
+    return replace(
+        result,
+        aliases=target.aliases().get(result.architecture, ()),
+        findings=tuple(finding_object(finding) for finding in near),
+    )
+
+
+def _places(finding: Finding) -> set[Path]:
+    return {finding.path.resolve(), *(step.path.resolve() for step in finding.trace)}
 
 
 def require_mlx() -> None:
@@ -140,8 +156,8 @@ def with_rewrite(request: VerifyRequest, target: Target) -> VerifyRequest:
         return replace(request, rewritten=resolved, edits=edits)
     from aliaslint.verify.rewrite import rewrite_in_memory
 
-    rewritten, edits = rewrite_in_memory(target.folder)
-    return replace(request, rewritten=rewritten, edits=edits)
+    made = rewrite_in_memory(target.folder)
+    return replace(request, rewritten=made.contents, edits=made.edits, findings=made.findings)
 
 
 def chosen_plans(request: VerifyRequest, target: Target) -> list[Plan]:

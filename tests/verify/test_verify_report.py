@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -166,8 +167,18 @@ def test_json_follows_the_schema() -> None:
         )
     )
     schema = json.loads(path.read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(schema).validate(document)
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.validate(document)
     assert set(document) == set(schema["properties"])
     assert set(document["architectures"][0]) == set(schema["$defs"]["architecture"]["properties"])
     scenario = document["architectures"][0]["scenarios"][0]
     assert set(scenario) == set(schema["$defs"]["scenario"]["properties"])
+
+
+def test_page_holds_the_report_and_loads_nothing() -> None:
+    result = ArchitectureResult("arch", "fixed", "</script><script>alert(1)</script>")
+    page = render(report(architectures=(result,)), "html")
+    start = page.index('id="data">') + len('id="data">')
+    data = json.loads(page[start : page.index("</script>", start)])
+    assert data["report"]["architectures"][0]["reason"] == "</script><script>alert(1)</script>"
+    assert not re.search(r"""(?:src|href)=|@import|url\(|https?://""", page)
