@@ -414,3 +414,78 @@ def test_al303_of_another_release_than_the_installed_one_is_by_the_table(tmp_pat
     (folder / "requirements.txt").write_text("mlx-lm==0.31.0\n")
     install(folder, "0.32.0", "")
     assert "models/a.py:3" in al303(folder)[0]
+
+
+CALL = KERNEL.format("x", "o")
+FORMS = {
+    "loop": f"for _ in range(2):\n        y = {CALL}\n        x = q.flatten(0, 1)\n    return y",
+    "while": f"while o:\n        y = {CALL}\n        x = q.flatten(0, 1)\n    return y",
+    "try": f"try:\n        x = q.flatten(0, 1)\n    except E:\n        pass\n    return {CALL}",
+    "except": f"try:\n        g()\n    except E:\n        x = q.flatten(0, 1)\n    return {CALL}",
+    "finally": f"try:\n        g()\n    finally:\n        x = q.flatten(0, 1)\n    return {CALL}",
+    "with": f"with g():\n        x = q.flatten(0, 1)\n    return {CALL}",
+    "match": f"match o:\n        case 1:\n            x = q.flatten(0, 1)\n    return {CALL}",
+    "walrus": f"g(x := q.flatten(0, 1))\n    return {CALL}",
+    "tuple": f"x, y = q.flatten(0, 1), q\n    return {CALL}",
+    "list": f"y = [q.flatten(0, 1)]\n    x = y[0]\n    return {CALL}",
+    "augmented": f"x = q.flatten(0, 1)\n    x *= 2\n    return {CALL}",
+    "annotated": f"x: mx.array = q.flatten(0, 1)\n    return {CALL}",
+    "nested function": f"def g(x):\n        return {CALL}\n    return g(q.flatten(0, 1))",
+    "closure": f"x = q.flatten(0, 1)\n    def g():\n        return {CALL}\n    return g()",
+    "comprehension": f"return [{CALL} for x in [q.flatten(0, 1)]]",
+    "or": f"x = o or q.flatten(0, 1)\n    return {CALL}",
+    "other branch": f"if o:\n        g()\n    else:\n        x = q.flatten(0, 1)\n    return {CALL}",
+}
+
+
+@pytest.mark.parametrize("body", FORMS.values(), ids=FORMS)
+def test_fold_flows_through_statements(tmp_path: Path, body: str) -> None:
+    code = f"def f(q, o, g):\n    B, H, L, D = q.shape\n    x = q\n    {body}\n"
+    assert codes(project(tmp_path, code, "mlx>=0.30")) == ["AL301"]
+
+
+UNDONE = {
+    "rebound": f"x = q.flatten(0, 1)\n    x = q\n    return {CALL}",
+    "returned before": f"if o:\n        x = q.flatten(0, 1)\n        return x\n    return {CALL}",
+    "raised before": f"if o:\n        x = q.flatten(0, 1)\n        raise E\n    return {CALL}",
+    "another name": f"y = q.flatten(0, 1)\n    return {CALL}, y",
+    "in a function that is not called": f"def g():\n        x = q.flatten(0, 1)\n    return {CALL}",
+}
+
+
+@pytest.mark.parametrize("body", UNDONE.values(), ids=UNDONE)
+def test_fold_that_does_not_reach_rope_is_silent(tmp_path: Path, body: str) -> None:
+    code = f"def f(q, o):\n    B, H, L, D = q.shape\n    x = q\n    {body}\n"
+    assert codes(project(tmp_path, code, "mlx>=0.30")) == []
+
+
+MODULES = {
+    "an attribute": "self.rope = nn.RoPE(8)",
+    "a conditional": "self.rope = nn.RoPE(8) if dims else nn.RoPE(4)",
+    "a helper": "self.rope = initialize_rope(8)",
+    "not known": "pass",
+}
+
+
+@pytest.mark.parametrize("made", MODULES.values(), ids=MODULES)
+def test_modules_like_rope_are_known(tmp_path: Path, made: str) -> None:
+    code = (
+        f"class A(nn.Module):\n    def __init__(self, dims):\n        {made}\n\n"
+        "    def __call__(self, q, cache):\n"
+        "        return self.rope(q.flatten(0, 1), offset=cache.offset)\n"
+    )
+    assert codes(project(tmp_path, code, "mlx>=0.30")) == ["AL301"]
+
+
+def test_method_and_inherited_wrapper_are_followed(tmp_path: Path) -> None:
+    code = (
+        f"class Base:\n    def turn(self, x, o):\n        return {CALL}\n\n\n"
+        "class A(Base):\n    def __call__(self, q, o):\n"
+        "        return self.turn(q.flatten(0, 1), o)\n"
+    )
+    assert codes(project(tmp_path, code, "mlx>=0.30")) == ["AL301"]
+
+
+def test_call_of_something_that_only_sounds_like_rope_is_silent(tmp_path: Path) -> None:
+    code = "def f(q, emb):\n    cos, sin = emb.rotary_emb(q.flatten(0, 1), 3)\n    return cos\n"
+    assert codes(project(tmp_path, code, "mlx>=0.30")) == []
