@@ -434,7 +434,7 @@ FORMS = {
     "closure": f"x = q.flatten(0, 1)\n    def g():\n        return {CALL}\n    return g()",
     "comprehension": f"return [{CALL} for x in [q.flatten(0, 1)]]",
     "or": f"x = o or q.flatten(0, 1)\n    return {CALL}",
-    "other branch": f"if o:\n        g()\n    else:\n        x = q.flatten(0, 1)\n    return {CALL}",
+    "other branch": f"if o:\n        g\n    else:\n        x = q.flatten(0, 1)\n    return {CALL}",
 }
 
 
