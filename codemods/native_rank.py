@@ -28,9 +28,10 @@ def parts(code: str, repair: Repair) -> Sequence[Repair]:
 
     source = from_bytes(Path("module.py"), code.encode("utf-8", "surrogatepass"))
     pairs = pairs_in(source) if isinstance(source, SourceFile) else {}
-    if repair.span not in pairs:
+    start = (repair.span.line, repair.span.column)
+    pair = next((p for span, p in pairs.items() if (span.line, span.column) == start), None)
+    if pair is None:
         raise Refused("the reshapes around the call are not visible, inverse and used only there")
-    pair = pairs[repair.span]
     if _comments(code) & {line for span in (pair.fold, pair.unfold) for line in _around(span)}:
         raise Refused("a comment stands at one of the reshapes: drop the pair by hand")
     return [replace(repair, span=span) for span in (pair.fold, pair.unfold)]
@@ -67,7 +68,7 @@ class NativeRankCommand(EditCommand):
     DESCRIPTION = (
         "Call RoPE at native rank: drop the reshape that folds batch or heads into dimension 0 "
         "and the inverse one after the call. Without --span the aliaslint analysis of the module "
-        "says which; with it, the span is that of the RoPE call."
+        "says which; with it, the span is that of the RoPE call, or its start."
     )
     HANDLERS = {"native-rank": native_rank}  # noqa: RUF012
     PARTS = {"native-rank": parts}  # noqa: RUF012

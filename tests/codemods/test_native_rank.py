@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import libcst as cst
 import pytest
+from libcst.codemod import CodemodContext
 from marked import edit
 
 IMPORTS = "import mlx.core as mx\n\n\n"
@@ -145,3 +147,12 @@ def test_pair_that_is_not_certain_is_kept(body: list[str], reason: str) -> None:
     program = function(*body)
     outcome = edit(program, "native-rank", line_length=200)
     assert (outcome.text, outcome.refused) == (program.replace("«", "").replace("»", ""), [reason])
+
+
+def test_start_of_the_call_is_enough() -> None:
+    from aliaslint.codemods.native_rank import NativeRankCommand
+
+    before, after = DROPPED["one expression"]
+    text = function(*before).replace("«", "").replace("»", "")
+    command = NativeRankCommand(CodemodContext(), span=["6:12"], line_length=200)
+    assert command.rewrite(cst.parse_module(text)).code == function(*after)
