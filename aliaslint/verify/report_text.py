@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from typing import IO, Any
 
@@ -172,7 +171,6 @@ class RichProgress(Progress):
             disable=not console.is_terminal,
         )
         self.task: Any = None
-        self.began = time.monotonic()
 
     def __enter__(self) -> RichProgress:
         self.bar.start()
@@ -181,7 +179,12 @@ class RichProgress(Progress):
     def __exit__(self, *ignored: object) -> None:
         self.bar.stop()
 
+    def rewriting(self) -> None:
+        self.task = self.bar.add_task("working out what fix would write", total=None)
+
     def started(self, total: int, device: str, mlx: str) -> None:
+        if self.task is not None:
+            self.bar.remove_task(self.task)
         text = f"verifying on {device_words(device)}, MLX {mlx}"
         self.task = self.bar.add_task(text, total=total)
 

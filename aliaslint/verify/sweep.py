@@ -40,6 +40,9 @@ class VerifyError(UserError):
 class Progress:
     """Told what happens; the base class says nothing."""
 
+    def rewriting(self) -> None:
+        """The fixer is asked what it would write."""
+
     def started(self, total: int, device: str, mlx: str) -> None:
         """The sweep begins over `total` configurations."""
 
@@ -77,11 +80,16 @@ def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyRepor
     progress = progress or Progress()
     require_mlx()
     target = find_target(request.target)
-    request = with_rewrite(request, target)
     with tempfile.TemporaryDirectory(prefix="aliaslint-verify-") as name:
+        bare = Sweep(replace(request, rewritten={}), target, Path(name))
+        bare.preflight()  # What cannot run at all says so before the long work begins.
+        plans = chosen_plans(request, target)
+        if request.rewritten is None:
+            progress.rewriting()
+        request = with_rewrite(request, target)
         sweep = Sweep(request, target, Path(name))
-        sweep.preflight()
-        measured = sweep.measure(chosen_plans(request, target), progress)
+        sweep.facts = bare.facts
+        measured = sweep.measure(plans, progress)
         measured = sweep.with_noise(measured)
         judged, relative = judge(measured, request.dtype)
         judged = sweep.with_plain_rope(judged, relative)

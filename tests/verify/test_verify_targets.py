@@ -134,3 +134,22 @@ def test_model_without_the_usual_lines_takes_no_fault() -> None:
 def test_model_types_that_are_mapped_to_a_module(tree: Path) -> None:
     (tree / "utils.py").write_text('MODEL_REMAPPING = {"a": "one", "b": "two", "c": "one"}\n')
     assert find_target(tree).aliases() == {"one": ("a", "c"), "two": ("b",)}
+
+
+def test_missing_mlx_is_one_line(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib import util
+
+    from aliaslint.verify import VerifyError, VerifyRequest, run
+
+    monkeypatch.setattr(util, "find_spec", lambda name: None)
+    with pytest.raises(VerifyError, match="which is not installed: pip install"):
+        run(VerifyRequest(tree))
+
+
+def test_unknown_architecture_is_one_line(tree: Path) -> None:
+    from aliaslint.verify import VerifyError, VerifyRequest
+    from aliaslint.verify.sweep import chosen_plans
+
+    request = VerifyRequest(tree, architectures=("one", "nope"))
+    with pytest.raises(VerifyError, match="has no architecture named nope"):
+        chosen_plans(request, find_target(tree))
