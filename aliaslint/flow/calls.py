@@ -402,11 +402,17 @@ def protocol_call(
         branch.narrowed[ref] = frozenset({Inst(class_key)})
         facet = frame.refs.init(ref, f"as:{class_key}", NOTHING)
         shared = before.heap.get(ref, {})
-        branch.heap[ref] = {**facets.get(facet, {}), **shared}
+        fitting = {k: fit(frame, class_key, k, v) for k, v in shared.items()}
+        branch.heap[ref] = {**facets.get(facet, {}), **fitting}
+        outer, frame.guessing = frame.guessing, len(found) > 1
+        frame.a.guessing += len(found) > 1
         try:
             val = call_method(frame, branch, ref, class_key, method, args, expr)
         except Stopped:
             continue
+        finally:
+            frame.guessing = outer
+            frame.a.guessing -= len(found) > 1
         own = branch.heap[ref]
         branch.heap[ref] = {k: v for k, v in own.items() if k in shared}
         kept = facet_fields(branch, facet, {k: v for k, v in own.items() if k not in shared}, val)
@@ -421,6 +427,20 @@ def protocol_call(
         raise Stopped
     st.env, st.heap, st.owned = after.env, after.heap, after.owned
     return result
+
+
+def fit(frame: Frame, class_key: str, key: Key, val: Val) -> Val:
+    """What an attribute holds if the object is of this class: no array where it has none."""
+    if not isinstance(key, str):
+        return val
+    kind = frame.a.kinds.attribute(class_key, key)
+    if "array" in kind and "scalar" not in kind:
+        arrays = {link: stale for link, stale in val.items() if not is_plain(link.ref.type)}
+        return arrays or val
+    if not kind or "array" in kind or "unknown" in kind:
+        return val
+    fitting = {link: stale for link, stale in val.items() if "array" not in link.ref.type}
+    return fitting or frame.plain(kind)
 
 
 def facet_fields(st: State, facet: Ref, fields: dict[Key, Val], result: Val) -> dict[Key, Val]:

@@ -46,6 +46,8 @@ def element(frame: Frame, st: State, ref: Ref, pos: Pos) -> Val:
         pos = Pos("i", length + pos.index)
     if pos.kind == "?":
         return any_element(frame, st, ref)
+    if pos.kind == "v" and not frame.walking:
+        return any_element(frame, st, ref, pos)
     have = fields.get(pos)
     if have is None and pos.kind in {"i", "cur"}:
         have = focused_element(frame, st, ref, pos)
@@ -55,7 +57,7 @@ def element(frame: Frame, st: State, ref: Ref, pos: Pos) -> Val:
     loose = st.peek(ref, ANY)
     if have is None and pos.kind in {"cur", "*"}:
         have = join_elements(st.heap.get(ref, {}), lambda p: p.kind == "i")
-    if pos.kind in {"i", "cur"} and ref.kind in {"root", "init"}:
+    if pos.kind == "i" and ref.kind in {"root", "init"} and not frame.walking:
         # A position of unknown index may be this one too.
         loose = join(loose or EMPTY, join_elements(st.heap.get(ref, {}), lambda p: p.kind == "v"))
     if have is None and pos.kind == "i" and length is None and ref.kind == "alloc":
@@ -90,11 +92,11 @@ def focused_element(frame: Frame, st: State, ref: Ref, pos: Pos) -> Val | None:
     return st.peek(ref, pos)
 
 
-def any_element(frame: Frame, st: State, ref: Ref) -> Val:
+def any_element(frame: Frame, st: State, ref: Ref, known: Pos | None = None) -> Val:
     result = join_elements(st.heap.get(ref, {}), lambda p: p.kind != "v")
     if ref.kind in {"root", "init"}:
         loop = frame.positions[-1] if frame.positions else None
-        one = Pos("v", (frame.fn.key, frame.looking_up, loop))
+        one = known or Pos("v", (frame.fn.key, frame.looking_up, loop))
         have = st.peek(ref, one)
         if have is None:
             have = initial(ref, one, frame.refs, frame.a.init_type)
@@ -185,6 +187,7 @@ class Moves:
 def focus(frame: Frame, st: State, spaces: Iterable[Ref], pos: Pos) -> None:
     """Split position `pos` off the summaries "*" of `spaces`, in every container in step."""
     wanted = set(spaces)
+    frame.a.fuel -= len(st.heap) // 8
 
     def move(owner: Ref | None, p: Pos) -> Pos:
         return pos if p.kind == "*" and p.space in wanted else p
@@ -210,6 +213,7 @@ def focus(frame: Frame, st: State, spaces: Iterable[Ref], pos: Pos) -> None:
 
 def fold(frame: Frame, st: State, loop: object) -> None:
     """At the back edge: what was current has been visited."""
+    forget_unreachable(st, loop)
     old = Pos("old", loop)
 
     def move(owner: Ref | None, p: Pos) -> Pos:
@@ -217,6 +221,32 @@ def fold(frame: Frame, st: State, loop: object) -> None:
 
     moves = Moves(frame.refs, move)
     st.rename(moves.ref, moves.key)
+
+
+def forget_unreachable(st: State, loop: object) -> None:
+    """Drop objects made in the loop that nothing holds any more."""
+    inner = {
+        ref
+        for ref in st.heap
+        if ref.kind == "alloc" and any(p.index == loop for p in ref.positions)
+    }
+    if not inner:
+        return
+    stack = [link.ref for val in st.env.values() for link in val]
+    for ref, fields in st.heap.items():
+        if ref not in inner:
+            stack.extend(link.ref for val in fields.values() for link in val)
+    seen: set[Ref] = set()
+    while stack:
+        current: Ref | None = stack.pop()
+        while current is not None and current not in seen:
+            seen.add(current)
+            if current in inner:
+                for val in st.heap[current].values():
+                    stack.extend(link.ref for link in val)
+            current = current.base
+    for ref in inner - seen:
+        del st.heap[ref]
 
 
 def looked_up_in(pos: Pos, loop: object) -> bool:
@@ -242,6 +272,18 @@ def unfocus(frame: Frame, st: State, loop: object, space: Ref) -> None:
 
 def spaces_in(st: State, refs: Iterable[Ref]) -> list[Ref]:
     return list(dict.fromkeys(space_of(st, ref) for ref in refs))
+
+
+def looked_up_positions(st: State, spaces: list[Ref]) -> list[Pos]:
+    """Return the positions of unknown index that some container of these spaces has."""
+    wanted = set(spaces)
+    found: dict[Pos, None] = {}
+    for ref, fields in st.heap.items():
+        if space_of(st, ref) in wanted and not any(isinstance(a, Map) for a in ref.type):
+            for key in fields:
+                if isinstance(key, Pos) and key.kind == "v":
+                    found[key] = None
+    return list(found)
 
 
 def constant_positions(st: State, spaces: list[Ref]) -> set[int]:

@@ -126,6 +126,7 @@ class Analysis:
         self.statements: dict[Where, ir.Aug] = {}
         self.candidates: dict[tuple[str, str, bool], list[tuple[str, Method]]] = {}
         self.fuel = MAX_FUEL
+        self.guessing = 0  # how many receivers of guessed class the running call goes through
         self._may_update: dict[ir.Expr, bool] = {}
         self._init_types: dict[tuple[Ref, Key], Type] = {}
         self._spans: dict[tuple[str, ir.At], Where] = {}

@@ -349,9 +349,23 @@ def index_keys(frame: Frame, st: State, ref: Ref, index: Val) -> list[Pos]:
             case "pos":
                 assert isinstance(link.ref.key, Pos)
                 keys.append(link.ref.key)
+            case "root" | "init" if not link.ref.many and ref.kind in {"root", "init"}:
+                loop = frame.positions[-1] if frame.positions else None
+                inside = loop if depends_on_loop(link.ref) else None
+                keys.append(Pos("v", (frame.fn.key, link.ref, inside)))
             case _:
                 keys.append(ANY)
     return list(dict.fromkeys(keys)) or [ANY]
+
+
+def depends_on_loop(ref: Ref) -> bool:
+    """True for a value that is another one in each iteration."""
+    current: Ref | None = ref
+    while current is not None:
+        if isinstance(current.key, Pos) or current.positions:
+            return True
+        current = current.base
+    return False
 
 
 def load_element(frame: Frame, st: State, ref: Ref, pos: Pos, expr: ir.Expr) -> Val:

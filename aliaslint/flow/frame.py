@@ -100,6 +100,8 @@ class Frame:
         self.parent_frame: Frame | None = None
         self.weak = False
         self.held = 0
+        self.guessing = False  # the class of the receiver is one candidate of several
+        self.walking = False  # a loop takes its element: no other position is meant
         self.alternatives = False  # the receiver of the call under way may be several objects
         self.looking_up: ir.At = ir.NOWHERE  # the element access under way
         self.value_at: ir.At | None = None  # the value of the assignment under way
@@ -277,7 +279,9 @@ class Frame:
         frame = self.outer()
         for link in val:
             ref = link.ref
-            mark = Mark(site, (), link.prov, collapsed=ref.many)
+            mark = Mark(
+                site, (), link.prov, guessed=self.a.guessing > 0, collapsed=ref.many
+            )
             if "array" not in self.type_of(st, ref):
                 continue
             hit = True

@@ -15,6 +15,7 @@ from aliaslint.flow.containers import (
     focus,
     fold,
     known_length,
+    looked_up_positions,
     spaces_in,
     unfocus,
 )
@@ -44,6 +45,7 @@ from aliaslint.program.types import (
 
 MAX_UNROLL = 4
 MAX_ROUNDS = 8
+MAX_LOOKED_UP = 2
 
 
 # --- what is walked: zip, enumerate, range, dict views are lazy objects with a "#walk" kind
@@ -282,13 +284,17 @@ def iteration(walk: Walk, loop: LoopFrame, state: State | None, pos: Pos) -> Sta
     frame, stmt = walk.frame, walk.stmt
     outer = frame.positions
     frame.positions = (*outer, pos)
-    loop.generic = pos.kind == "cur"
+    loop.generic = pos.kind in {"cur", "v"}
     try:
+        frame.walking = True
         val = iterate_val(frame, state, walk.iterable, pos, stmt.iterable)
+        frame.walking = False
         assign_to(frame, stmt.target, bind(val), state)
     except Stopped:
         frame.positions = outer
         return None
+    finally:
+        frame.walking = False
     after = execute(frame, stmt.body, state)
     frame.positions = outer
     for continued in loop.continues:
@@ -336,19 +342,13 @@ def settle(
         assert exits is not None
         exits = exits.join(state.copy(), refs, init_type)
     assert state is not None
-    head = state
-    current = Pos("cur", walk.key)
-    for _ in range(MAX_ROUNDS):
-        body = head.copy()
-        focus(frame, body, spaces, current)
-        after = iteration(walk, loop, body, current)
-        if after is None:
-            break
-        fold(frame, after, walk.key)
-        new = head.join(after, refs, init_type)
-        if new.same(head):
-            break
-        head = new
+    head = fixpoint(walk, loop, state, spaces)
+    for looked_up in looked_up_positions(head, spaces)[:MAX_LOOKED_UP]:
+        # An element of unknown index is met once, whenever that is.
+        after = iteration(walk, loop, head.copy(), looked_up)
+        if after is not None:
+            fold(frame, after, walk.key)
+            head = head.join(fixpoint(walk, loop, after, spaces), refs, init_type)
     if -1 in constants:
         last = iteration(walk, loop, head.copy(), Pos("i", -1))
         if last is not None:
@@ -361,6 +361,24 @@ def settle(
     for broken in loop.breaks:
         unfocus(frame, broken, walk.key, home)
     return exits, late
+
+
+def fixpoint(walk: Walk, loop: LoopFrame, head: State, spaces: list[Ref]) -> State:
+    """Run the body on the current element until the state at the head settles."""
+    frame = walk.frame
+    current = Pos("cur", walk.key)
+    for _ in range(MAX_ROUNDS):
+        body = head.copy()
+        focus(frame, body, spaces, current)
+        after = iteration(walk, loop, body, current)
+        if after is None:
+            break
+        fold(frame, after, walk.key)
+        new = head.join(after, frame.refs, frame.a.init_type)
+        if new.same(head):
+            break
+        head = new
+    return head
 
 
 def align(walk: Walk, loop: LoopFrame, st: State, refs: list[Ref]) -> None:

@@ -72,9 +72,13 @@ class State:
 
     def mark(self, ref: Ref, mark: Mark, spared: Callable[[Binding], bool]) -> None:
         """Add `mark` to every binding that may hold `ref`, but for the spared ones."""
-        for binding, val in list(self.bindings()):
-            if any(link.ref is ref for link in val) and not spared(binding):
-                self.set(binding, marked(val, ref, mark))
+        for name, val in list(self.env.items()):
+            if holds(val, ref) and not spared(("var", name)):
+                self.env[name] = marked(val, ref, mark)
+        for owner, fields in list(self.heap.items()):
+            for key, val in fields.items():
+                if holds(val, ref) and not spared((owner, key)):
+                    self.put(owner, key, marked(val, ref, mark))
 
     # --- joining
 
@@ -169,6 +173,13 @@ def is_object(ref: Ref) -> bool:
     return any(isinstance(atom, Inst) or atom == "unknown" for atom in ref.type)
 
 
+def holds(val: Val, ref: Ref) -> bool:
+    for link in val:
+        if link[0] is ref:
+            return True
+    return False
+
+
 def marked(val: Val, ref: Ref, mark: Mark) -> Val:
     """Return `val` with `mark` on every link that holds `ref`."""
     new = dict(val)
@@ -179,7 +190,10 @@ def marked(val: Val, ref: Ref, mark: Mark) -> Val:
 
 
 def rename_val(val: Val, rename: Callable[[Ref], Ref]) -> Val:
-    if not any(rename(link.ref) is not link.ref for link in val):
+    for link in val:
+        if rename(link[0]) is not link[0]:
+            break
+    else:
         return val
     new: Val = {}
     for link, stale in val.items():

@@ -125,6 +125,12 @@ class Entering:
     def collect_hints(self, bound: dict[str, Val]) -> None:
         """Parameters that are known to be arrays give their kind to arguments of no kind."""
         kinds = self.frame.a.kinds
+        for ref in self.entry.reach:
+            if is_facet(ref):
+                for key, val in self.st.heap.get(ref, {}).items():
+                    for link in val:
+                        if link.ref.type == UNKNOWN and isinstance(key, str):
+                            self.hints.setdefault(link.ref, self.frame.a.init_type(ref, key))
         evidence = kinds.array_evidence(self.function)
         for name, val in bound.items():
             if name in evidence:
@@ -618,6 +624,8 @@ class Applying:
 
     def mark(self, mark: Mark) -> Mark:
         source = self.prov(mark.source) if mark.source is not None else None
+        if self.frame.guessing:
+            mark = replace(mark, guessed=True)
         return replace(mark, chain=(self.where, *mark.chain)[:6], source=source)
 
     # effects
@@ -649,6 +657,7 @@ class Applying:
             self.entry.back.get(link.ref)
             for link in next(iter(self.entry.state.env.values()), EMPTY)
         }
+        receivers |= {r.base for r in receivers if r is not None and is_facet(r)}
         current: Ref | None = ref
         while current is not None:
             if current in receivers:

@@ -199,6 +199,7 @@ class Mark:
     chain: tuple[Where, ...] = ()
     source: Prov | None = None  # how the updated binding came by the handle
     meant: bool = False  # through a parameter that the function is there to write
+    guessed: bool = False  # through a receiver of unknown class, one candidate of several
     collapsed: bool = False  # of a summary that stands for many: may be another one's array
 
     def __hash__(self) -> int:

@@ -205,6 +205,9 @@ def classify(evidence: Evidence, fault: Fault) -> tuple[str, Where] | None:
     if site.attr in evidence.shared:
         return None
     handed = hand_over(victim, mark)
+    if mark.guessed and site.via != "attr" and (handed is not None or victim.kind != "capture"):
+        # Which class runs is a guess: that two caches share what one of them made, too.
+        return "AL102", handed or capture_place(victim) or site.where
     if handed is not None:
         return "AL201", handed
     if victim.kind == "capture" and victim.where is not None:
