@@ -189,12 +189,16 @@ class VerifyReport:
         return len({name for r in verified for name in (r.architecture, *r.aliases)})
 
     def exit_status(self, *, cured_is_success: bool = False, strict: bool = False) -> int:
-        """0, 1 or 2 as DESIGN section 7 says; `cured_is_success` is the rule of `fix --verify`."""
+        """0 nothing alias-broken, 1 something is, 2 nothing could be verified.
+
+        `cured_is_success` is the rule of `fix --verify`, `strict` counts other divergences too.
+        A package without architectures is judged by its cache classes.
+        """
+        if not self.architectures and any(c.verdict in VERIFIED for c in self.caches):
+            return int(any(c.verdict in _failing(cured_is_success) for c in self.caches))
         if not self.verified:
             return 2
-        failing: set[Verdict] = {"broken"}
-        failing |= set() if cured_is_success else {"fixed"}
-        failing |= {"other-divergence"} if strict else set()
+        failing = _failing(cured_is_success) | ({"other-divergence"} if strict else set())
         return int(any(result.verdict in failing for result in self.architectures))
 
     def to_json(self) -> dict[str, Any]:
@@ -204,6 +208,10 @@ class VerifyReport:
         data = asdict(self)
         data.pop("edited_files")
         return data | {"summary": counts | {"edited_files": list(self.edited_files)}}
+
+
+def _failing(cured_is_success: bool) -> set[str]:
+    return {"broken"} if cured_is_success else {"broken", "fixed"}
 
 
 def report_from_json(data: Mapping[str, Any]) -> VerifyReport:

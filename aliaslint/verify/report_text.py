@@ -75,6 +75,9 @@ def summary_line(report: VerifyReport) -> str:
     counts = [f"{report.count(verdict)} {verdict}" for verdict in VERDICTS if report.count(verdict)]
     total = len(report.architectures)
     noun = "configuration" if total == 1 else "configurations"
+    if not counts and report.caches:
+        broken = sum(cache.verdict in ("broken", "fixed") for cache in report.caches)
+        return f"no architectures; {len(report.caches)} cache classes, {broken} alias-broken"
     if not counts:
         return "nothing was verified"
     types = f"; {report.model_types} model types have a verdict"

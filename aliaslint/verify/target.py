@@ -16,7 +16,10 @@ class TargetError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A package folder with `models/cache.py`, by its import name."""
+    """A package folder by its import name.
+
+    With `models/cache.py` its architectures are decoded; without, only its caches are tested.
+    """
 
     name: str
     folder: Path
@@ -49,22 +52,30 @@ def _string_pairs(node: ast.expr) -> Iterator[tuple[str, str]]:
 
 
 def find_target(path: Path) -> Target:
-    """The package in `path`: the folder itself, or the only such package one or two levels below.
+    """The package in `path`: the folder itself, one around it, or one or two levels below it.
 
     Raises TargetError where there is none.
     """
     if not path.exists():
         raise TargetError(f"{path}: no such file or folder")
     start = path if path.is_dir() else path.parent
-    inside = next((up for up in (start, *start.resolve().parents[:2]) if _is_package(up)), None)
-    found = inside or next((folder for folder in _below(start) if _is_package(folder)), None)
-    if found is None:
-        raise TargetError(f"{path}: no package with models/cache.py to verify")
-    return Target(found.resolve().name, found.resolve())
+    for wanted in (_has_models, _has_caches):
+        around = (start, *start.resolve().parents[:2], *_below(start))
+        found = next((folder for folder in around if wanted(folder)), None)
+        if found is not None:
+            return Target(found.resolve().name, found.resolve())
+    raise TargetError(f"{path}: no package with models/cache.py or with cache classes to verify")
 
 
-def _is_package(folder: Path) -> bool:
+def _has_models(folder: Path) -> bool:
     return (folder / "models" / "cache.py").is_file()
+
+
+def _has_caches(folder: Path) -> bool:
+    """Whether this is a package that defines a cache class somewhere in it."""
+    if not (folder / "__init__.py").is_file() or (folder.parent / "__init__.py").is_file():
+        return False
+    return any(b"def update_and_fetch" in path.read_bytes() for path in folder.rglob("*.py"))
 
 
 def _below(folder: Path) -> Iterator[Path]:

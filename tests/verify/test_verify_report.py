@@ -68,6 +68,23 @@ def test_exit_status(verdicts: list[Verdict], options: dict[str, bool], status: 
     assert report(*verdicts).exit_status(**options) == status
 
 
+@pytest.mark.parametrize(
+    ("verdict", "cured", "status"),
+    [
+        ("equivalent", False, 0),
+        ("fixed", False, 1),
+        ("fixed", True, 0),
+        ("broken", True, 1),
+        ("unsupported", False, 2),
+    ],
+)
+def test_package_without_architectures_is_judged_by_its_caches(
+    verdict: Verdict, cured: bool, status: int
+) -> None:
+    found = report(caches=(CacheResult("C", "c.py", verdict),))
+    assert found.exit_status(cured_is_success=cured) == status
+
+
 def test_json_goes_there_and_back() -> None:
     cache = CacheResult("C", "models/cache.py", "fixed", "", ("offset",), ("offset over trim",))
     before = report("fixed", "equivalent", caches=(cache,), errors=("line",))

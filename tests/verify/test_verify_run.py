@@ -227,3 +227,38 @@ def test_own_configuration(tmp_path: Path) -> None:
     arguments = [str(TREE), "-a", "healthy", "--config", f"healthy={path}", "--device", "cpu"]
     done = CliRunner().invoke(command, [*arguments, "--output-format", "json"])
     assert json.loads(done.output)["architectures"][0]["verdict"] == "equivalent"
+
+
+def test_released_configuration_is_made_small(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    released = {
+        "hidden_size": 4096,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "vocab_size": 128256,
+        "rope_theta": 500000.0,
+        "eos_token_id": [128001],
+    }
+    path.write_text(json.dumps(released))
+    given = json.loads(path.read_text())
+    wanted = replace(request("healthy"), configs={"healthy": given}, memory=1.0)
+    assert run(wanted).architectures[0].verdict == "equivalent"
+
+
+@pytest.mark.parametrize(("in_place", "verdict"), [(True, "broken"), (False, "equivalent")])
+def test_caches_of_a_package_without_models(tmp_path: Path, in_place: bool, verdict: str) -> None:
+    package = tmp_path / "server"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise RuntimeError('not needed for its caches')\n")
+    update = "self.offset += n" if in_place else "self.offset = self.offset + n"
+    (package / "caches.py").write_text(
+        "import mlx.core as mx\n\n\nclass Paged:\n"
+        "    def __init__(self, left_padding):\n"
+        "        self.offset = mx.array(left_padding)\n\n"
+        "    def update_and_fetch(self, keys, values):\n"
+        f"        n = keys.shape[2]\n        {update}\n        return keys, values\n"
+    )
+    found = run(VerifyRequest(tmp_path, {}, device="cpu"))
+    assert [(cache.name, cache.verdict) for cache in found.caches] == [("Paged", verdict)]
+    assert found.exit_status() == int(in_place)

@@ -42,6 +42,16 @@ def test_place_without_a_package(tmp_path: Path) -> None:
         find_target(tmp_path)
 
 
+def test_package_without_models_but_with_caches(tmp_path: Path) -> None:
+    package = tmp_path / "server" / "kv"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").write_text("")
+    (package / "__init__.py").write_text("")
+    (package / "paged.py").write_text("class C:\n    def update_and_fetch(self): ...\n")
+    assert find_target(tmp_path) == Target("server", package.parent.resolve())
+    assert find_target(tmp_path).architectures() == []
+
+
 def test_missing_place(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="no such file or folder"):
         find_target(tmp_path / "nowhere")

@@ -64,7 +64,7 @@ def suggestions(
     free = _likeliest([path for path in _paths(config) if not _has(fixed, path)], complaint)
     text = str(complaint)
     if "million parameters" in text:
-        yield from _shrunk(config, free, names)
+        yield from _shrunk(config, names)
     if isinstance(complaint, KeyError) and type(complaint.args[0]) is int:
         yield from _filled(config, free, dict, lambda _: _long_enough([], kinds, layers))
     elif isinstance(complaint, KeyError):
@@ -179,18 +179,42 @@ def _unnamed(config: Config, paths: list[Path], names: Mapping[str, Any]) -> Ite
                     yield _set(config, path, new)
 
 
-def _shrunk(config: Config, paths: list[Path], names: Mapping[str, Any]) -> Iterator[Config]:
-    """Every large size at once made small, then each alone."""
-    width = int(names.get("hidden_size", 64))
-    large = [path for path in paths if type(_get(config, path)) is int]
-    large = [path for path in large if _get(config, path) > 2 * width]
-    together = config
-    for path in large:
-        together = _set(together, path, width)
-    if large:
-        yield together
-    for path in large:
-        yield _set(config, path, width)
+def _shrunk(config: Config, names: Mapping[str, Any]) -> Iterator[Config]:
+    """Everything that has a small value by its name at once made small, then the rest too.
+
+    Given values are made small as well: a released configuration is no use otherwise.
+    """
+    width, layers = int(names.get("hidden_size", 64)), int(names.get("num_hidden_layers", 4))
+    named, every = config, config
+    counts = [_get(config, path) for path in _paths(config) if "layer" in path[-1]]
+    lengths = {count for count in counts if type(count) is int}
+    for path in _paths(config):
+        old = _get(config, path)
+        small: Any = _small(path[-1], old, names, width)
+        if isinstance(old, list) and len(old) in lengths and len(old) > layers:
+            small = _in_turn(old, layers)
+        if small is not None:
+            every = _set(every, path, small)
+            if path[-1] in names or isinstance(old, list):
+                named = _set(named, path, small)
+    yield named
+    yield every
+
+
+def _small(name: str, old: Any, names: Mapping[str, Any], width: int) -> int | None:
+    """A smaller number for a size; None for what is small enough, or is no size."""
+    if type(old) is not int or name.endswith(("_id", "_ids")):
+        return None
+    known = names.get(name)
+    if type(known) is int:
+        return known if known < old else None
+    return width if old > 2 * width else None
+
+
+def _in_turn(old: list[Any], layers: int) -> list[Any]:
+    """A list with an element a layer made shorter, no kind of element lost."""
+    kinds = [item for i, item in enumerate(old) if item not in old[:i]]
+    return [kinds[i % len(kinds)] for i in range(layers)]
 
 
 def _word_of(name: str, text: str) -> bool:
