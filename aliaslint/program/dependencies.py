@@ -135,11 +135,14 @@ def _declares_something(folder: Path) -> bool:
 
 def nearest_locked(folders: Sequence[Path], name: str) -> list[Declared]:
     """Return the pins of the nearest folder with a lock file (or pinned requirements) for it."""
-    for tiers in ({"lock"}, {"pin"}):
-        for folder in folders:
-            found = [d for d in _declared_in(folder, name) if d.tier in tiers]
-            if found:
-                return found
+    for folder in folders:
+        found = read_folder(folder, name, locks_only=True)
+        if found:
+            return found
+    for folder in folders:
+        found = [d for d in _declared_in(folder, name) if d.tier == "pin"]
+        if found:
+            return found
     return []
 
 

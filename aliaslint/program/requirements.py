@@ -53,15 +53,18 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def read_folder(folder: Path, name: str) -> list[Declared]:
+def read_folder(folder: Path, name: str, *, locks_only: bool = False) -> list[Declared]:
     """Return what the files directly in `folder` declare about the distribution `name`.
 
-    A file that cannot be read or parsed declares nothing.
+    A file that cannot be read or parsed declares nothing. `locks_only` leaves the files alone
+    that would need a parser of requirements, whose import is a good part of a short run.
     """
     wanted = canonical(name)
     screen = re.compile(_pattern(wanted).encode(), re.IGNORECASE)
     found: list[Declared] = []
     for path in metadata_files(folder):
+        if locks_only and not _is_lock(path.name):
+            continue
         try:
             data = path.read_bytes()
         except OSError:
@@ -132,11 +135,14 @@ def metadata_files(folder: Path) -> Iterator[Path]:
     except OSError:
         return
     for name in names:
-        is_lock = name in LOCK_FILES or re.fullmatch(r"pylock\.[^.]+\.toml", name)
-        if is_lock or name in PROJECT_FILES or _is_requirements(name):
+        if _is_lock(name) or name in PROJECT_FILES or _is_requirements(name):
             yield folder / name
     if "requirements" in names and (folder / "requirements").is_dir():
         yield from sorted((folder / "requirements").glob("*.txt"))
+
+
+def _is_lock(name: str) -> bool:
+    return name in LOCK_FILES or re.fullmatch(r"pylock\.[^.]+\.toml", name) is not None
 
 
 def _is_requirements(name: str) -> bool:
