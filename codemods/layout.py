@@ -17,7 +17,7 @@ from aliaslint.codemods import tokens
 from aliaslint.codemods.tokens import Token
 
 _STEP = "    "
-_NO_FORMATTER = re.compile(r"[\t\\;]|'''|\"\"\"")
+_NO_FORMATTER = re.compile(r"\t|\\\n|'''|\"\"\"")
 
 
 @dataclass(frozen=True, slots=True)
