@@ -37,7 +37,7 @@ def checked(root: Path) -> dict[str, Any]:
     try:
         report: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
-        raise CheckFailed(f"{root}: {done.stderr.strip()}") from None
+        raise CheckFailed(f"{root}: status {done.returncode}: {done.stderr.strip()}") from None
     return report
 
 
