@@ -133,12 +133,18 @@ def _cache_table(results: Sequence[CacheResult]) -> Any:
 
 
 def by_handle(changed: Sequence[str]) -> str:
-    """`offset (prepare, trim); state[2] (trim)` from `offset over prepare` and the like."""
-    steps: dict[str, list[str]] = {}
+    """`offset (prepare, trim)` from `offset over prepare` and the like, each operation once.
+
+    What `state` hands out are the same arrays: it is named only where nothing else is.
+    """
+    steps: dict[str, dict[str, None]] = {}
     for item in changed:
         handle, _, step = item.partition(" over ")
-        steps.setdefault(handle, []).append(step)
-    return "; ".join(f"{handle} ({', '.join(found)})" for handle, found in steps.items())
+        operation = step.partition(" (")[0].partition(" of a ")
+        name = f"{operation[0]} of a copy" if operation[1] else operation[0]
+        steps.setdefault(handle, {})[name] = None
+    attributes = [handle for handle in steps if not handle.startswith("state[")]
+    return "; ".join(f"{h} ({', '.join(steps[h])})" for h in attributes or steps)
 
 
 def _legend(report: VerifyReport) -> str:

@@ -157,8 +157,20 @@ def test_text_explains_the_verdicts_that_occur() -> None:
 
 
 def test_changed_handles_stand_together() -> None:
-    changed = ["offset over trim", "state[2] over trim", "offset over finalize"]
-    assert by_handle(changed) == "offset (trim, finalize); state[2] (trim)"
+    changed = [
+        "offset over update_and_fetch (prefill)",
+        "state[2] over trim",
+        "offset over update_and_fetch (decode)",
+        "offset over update_and_fetch of a shallow copy",
+        "left_padding over finalize",
+    ]
+    assert by_handle(changed) == (
+        "offset (update_and_fetch, update_and_fetch of a copy); left_padding (finalize)"
+    )
+
+
+def test_state_is_named_where_it_alone_changes() -> None:
+    assert by_handle(["state[2] over trim"]) == "state[2] (trim)"
 
 
 def test_variants_take_the_values_of_their_architecture() -> None:
