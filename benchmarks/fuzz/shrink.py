@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from benchmarks.fuzz.tree import Block, Line, Node, Program
 
@@ -14,14 +15,17 @@ def shrink(program: Program, keeps: Callable[[Program], bool], tries: int = 3000
     """
     changed = True
     while changed and tries > 0:
-        changed = False
-        for smaller in candidates(program):
+        changed, tried = False, 0
+        while tries > 0:
+            # After a success the next candidates lie about where the last one did.
+            smaller = next(islice(candidates(program), tried, None), None)
+            if smaller is None:
+                break
             tries -= 1
             if keeps(smaller):
                 program, changed = smaller, True
-                break
-            if tries <= 0:
-                break
+            else:
+                tried += 1
     return program
 
 
