@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from aliaslint.verify.worker.main import last_words
+
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
 GRACE = 20.0
 PATIENCE = 2.0
@@ -42,17 +44,20 @@ class _Worker:
     process: subprocess.Popen[bytes] | None = None
     open_tasks: dict[int, tuple[Mapping[str, Any], float]] = field(default_factory=dict)
     buffer: bytes = b""
+    complaints: Path | None = None
 
     def start(self, folder: Path) -> subprocess.Popen[bytes]:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "aliaslint.verify.worker.main"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=dict(self.environment),
-            cwd=folder,
-            start_new_session=True,
-        )
+        self.complaints = folder / f"{id(self)}.stderr"
+        with self.complaints.open("wb") as stream:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "aliaslint.verify.worker.main"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stream,
+                env=dict(self.environment),
+                cwd=folder,
+                start_new_session=True,
+            )
         self.buffer = b""
         self.send(self.setup)
         return self.process
@@ -189,7 +194,7 @@ class Pool:
         assert worker.process.stdout is not None
         self.selector.unregister(worker.process.stdout)
         self.live.remove(worker)
-        problem = problem or _ending(worker.process)
+        problem = problem or _ending(worker.process) + last_words(str(worker.complaints))
         worker.kill()
         answers = [Answer(task, problem, 0.0) for task, _ in worker.open_tasks.values()]
         worker.open_tasks.clear()

@@ -78,7 +78,7 @@ def by_name(report: VerifyReport) -> dict[str, ArchitectureResult]:
         ("refusing", "unsupported", "ValueError: refuses every configuration"),
         ("leaving", "unsupported", "leaving needs the package nowhere"),
         ("hungry", "unsupported", "Unable to allocate"),
-        ("crashing", "error", "SIGABRT"),
+        ("crashing", "error", "SIGABRT: the reason of the crash"),
         ("hanging", "error", "took longer than 8 s"),
     ],
 )

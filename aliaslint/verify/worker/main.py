@@ -109,6 +109,7 @@ class Worker:
             try:
                 parent_ends_us()
                 limit_memory(task["memory"])
+                os.dup2(os.open(complaints(task), os.O_WRONLY | os.O_CREAT), 2)
                 self.run(task)
                 code = 0
             finally:
@@ -124,7 +125,9 @@ class Worker:
                 _, status, usage = os.wait4(pid, 0)
             if done or late:
                 del self.running[pid]
-                answer(task, ending(status, late and not done, task["timeout"]), usage.ru_utime)
+                problem = ending(status, late and not done, task["timeout"])
+                words = last_words(complaints(task))
+                answer(task, problem and problem + words, usage.ru_utime)
 
 
 def put_rope(name: str) -> None:
@@ -134,6 +137,21 @@ def put_rope(name: str) -> None:
     from aliaslint.verify import rope_kernels
 
     mx.fast.rope = getattr(rope_kernels, name)
+
+
+def complaints(task: Mapping[str, Any]) -> str:
+    """The file that takes the standard error of a task."""
+    return f"{task['result']}.stderr"
+
+
+def last_words(name: str) -> str:
+    """The last line of a file, which is removed, behind a colon; "" if there is none."""
+    path = Path(name)
+    if not path.exists():
+        return ""
+    lines = path.read_text("utf-8", "replace").split("\n")
+    path.unlink()
+    return next((f": {line.strip()[:200]}" for line in reversed(lines) if line.strip()), "")
 
 
 def ending(status: int, late: bool, timeout: float) -> str:
