@@ -84,15 +84,28 @@ def with_prelude(tree: ast.Module, prelude: ast.Module) -> None:
 
 
 def capture_lines(text: str) -> tuple[int, ...]:
-    """Return the first line that binds the mark: where the live handle is captured."""
-    lines = [
+    """Return where the live handle is captured: the first line that binds the mark.
+
+    A helper of the shape that reads the offset comes after it: where the helper binds the live
+    handle to a name of its own, that is the place of the capture as well.
+    """
+    tree = ast.parse(text)
+    marks = [
         node.lineno
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Name | ast.Attribute)
         and isinstance(node.ctx, ast.Store)
         and (node.id if isinstance(node, ast.Name) else node.attr) == MARK
     ]
-    return (min(lines),)
+    definitions = (ast.FunctionDef, ast.ClassDef)
+    helpers = [
+        inner.lineno
+        for node in tree.body
+        if isinstance(node, definitions) and node.name.lower().startswith("mutant")
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Attribute) and inner.attr == "offset"
+    ]
+    return (min(marks), *sorted(set(helpers)))
 
 
 def apply(shape: Shape, source: str, path: str, *, twin: bool = False) -> Mutant | None:
