@@ -9,9 +9,9 @@ A shape of one function is a small program over the usual three lines of an atte
 - `ROTATE(e)`: the original query rotation with the offset `e`.
 
 The name `mutant_capture` is bound where the live handle is captured: this is the line at which
-a finding is expected, or the line of the prelude that reads the offset. `prelude` is put at the end of the imports of the module. In the healthy
-twin of a shape each captured `.offset` is copied at once (`mx.array(CACHE.offset)`), with all
-else alike: a twin must be silent.
+a finding is expected, or the line of the prelude that reads the offset. `prelude` is put at the
+end of the imports of the module. In the healthy twin of a shape each captured `.offset` is
+copied at once (`mx.array(CACHE.offset)`), with all else alike: a twin must be silent.
 """
 
 from __future__ import annotations
