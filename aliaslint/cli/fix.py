@@ -129,7 +129,8 @@ def _carry_out(run: Run, request: Request, options: dict[str, Any]) -> Outcome:
     verified = _verify(run.targets, report.changes, options["jobs"]) if options["verify"] else None
     if verified is not None and verified.exit_status(cured_is_success=True):
         return Outcome(report, errors, False, verified)
-    return Outcome(report, (*errors, *fix.write(report.changes, run.files)), True, verified)
+    failures = fix.write(report.changes, run.files)
+    return Outcome(report.without(failures), (*errors, *failures), True, verified)
 
 
 def _verify(targets: Sequence[Path], changes: Sequence[Change], jobs: int | None) -> VerifyReport:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from aliaslint.findings import FileError, Finding
@@ -82,6 +82,18 @@ class FixReport:
     @property
     def applied(self) -> tuple[Applied, ...]:
         return tuple(applied for change in self.changes for applied in change.applied)
+
+    def without(self, failures: Iterable[FileError]) -> FixReport:
+        """Return the report of a run in which some files could not be written."""
+        paths = {failure.path for failure in failures}
+        if not paths:
+            return self
+        lost = [a.finding for c in self.changes if c.before.path in paths for a in c.applied]
+        return replace(
+            self,
+            changes=tuple(c for c in self.changes if c.before.path not in paths),
+            remaining=tuple(sorted([*self.remaining, *lost], key=Finding.sort_key)),
+        )
 
     def text_of(self, source: SourceFile) -> str:
         """Return the text of a file after the run."""

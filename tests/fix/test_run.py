@@ -303,3 +303,12 @@ def test_a_diff_notes_a_missing_final_newline() -> None:
         "-a.offset += n\n\\ No newline at end of file\n"
         "+a.offset = a.offset + n\n\\ No newline at end of file\n"
     )
+
+
+def test_what_could_not_be_written_is_not_called_fixed() -> None:
+    report = fix.run([source("a.py", CACHE), source("b.py", CACHE)], analyse)
+
+    kept = report.without([FileError(Path("/project/a.py"), None, None, "cannot be written")])
+
+    assert list(texts(kept)) == ["b.py"]
+    assert [(f.code, f.path.name) for f in kept.remaining] == [("AL001", "a.py")]
