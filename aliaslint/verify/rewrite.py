@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rewrite:
-    """New contents by path, the lines of the tree on disk that they rewrite, and why."""
+    """New contents by path, the lines of the tree on disk that they rewrite, and why.
+
+    `findings` are those of the tree on disk, whichever repair cures them.
+    """
 
     contents: Mapping[Path, bytes]
     edits: tuple[Edit, ...]
@@ -36,14 +39,17 @@ def rewrite_in_memory(folder: Path) -> Rewrite:
     request = Request(paths=(folder,))
     run = prepare(request)
 
+    before: list[tuple[Finding, ...]] = []
+
     def analyse(files: Sequence[SourceFile]) -> Report:
         edited = dataclasses.replace(run, files=tuple(files))
-        return judge(edited, examine(edited, request))
+        found = judge(edited, examine(edited, request))
+        before.append(tuple(found.findings))
+        return found
 
     report = fix.run(run.files, analyse, fix.FixOptions(codes=run.codes))
     contents = {change.after.path: change.after.data for change in report.changes}
-    findings = (*(applied.finding for applied in report.applied), *report.remaining)
-    return Rewrite(contents, edits_of(report.changes), findings)
+    return Rewrite(contents, edits_of(report.changes), before[0] if before else ())
 
 
 def edits_of(changes: Iterable[Change]) -> tuple[Edit, ...]:
