@@ -195,6 +195,6 @@ def observed(program: Program, runs: int, seed: str = "0") -> set[int]:
         coins = Coins(f"{seed}/{number}")
         mlx = type("Mlx", (), {"array": View, "eval": staticmethod(lambda *_: None)})
         names = load(code, coins, {"bind": bind, "mx": mlx, "use": _use, "copy": Copies})
-        with contextlib.suppress(ValueError, Endless):
+        with contextlib.suppress(ValueError, IndexError, Endless):
             names["main"]()
     return View.stale_lines

@@ -62,7 +62,7 @@ class Coins:
 
     def few(self) -> int:
         self._count()
-        return self.random.choice((1, 2, 2, 3))
+        return self.random.choice((0, 1, 1, 2, 2, 2, 3, 3))
 
     def some(self) -> int:
         self._count()
@@ -115,6 +115,8 @@ def load(code: Any, coins: Coins, instead: Mapping[str, Any] = EMPTY) -> dict[st
     for value in list(names.values()):
         if isinstance(value, type) and "Cache" in value.__name__ and "__init__" in vars(value):
             _register(value)
+    if "Kept" in names:
+        arrays.tape.owners.append(names["Kept"])
     return names
 
 
@@ -139,7 +141,7 @@ def run_pair(written: Any, valued: Any, seed: str) -> arrays.Tape:
     for code in (valued, written):
         coins = Coins(seed)
         names = load(code, coins)
-        with contextlib.suppress(ValueError, Endless):
+        with contextlib.suppress(ValueError, IndexError, Endless):
             names["main"]()
         if tape.recording:
             tape.replay()
@@ -162,7 +164,7 @@ def values_used(source: str, seed: str, real: bool) -> list[arrays.Value]:
         instead = {"mx": mx, "use": partial(_use_real, tape.used), "put": _put_real}
     code = compile(without_imports(source), "<generated>", "exec")
     names = load(code, coins, instead)
-    with contextlib.suppress(ValueError, Endless):
+    with contextlib.suppress(ValueError, IndexError, Endless):
         names["main"]()
     return tape.used
 
