@@ -82,6 +82,8 @@ def _scenario_verdict(m: Measurement, tolerance: float) -> tuple[Verdict, str]:
     if value != "ok":
         if disk == "ok":
             return "error", f"raises under value semantics alone: {m.reasons['value']}"
+        if value == "raised" and m.name != ALONE and m.scale:
+            return "other-divergence", f"raises in a batch: {m.reasons['value']}"
         return "unsupported", m.reasons["value"]
     if disk != "ok":
         cured = rewritten == "ok" and _within(m.rewrite, tolerance)
@@ -136,8 +138,7 @@ def judge_architecture(
     verdict = _worst(by_verdict)
     if verdict == "equivalent":
         if power is None:
-            reason = _reason("unsupported", by_verdict) or "the control run could not be made"
-            return ("unsupported" if "unsupported" in by_verdict else "no-power"), reason
+            return "no-power", "the control run could not be made"
         if power <= relative:
             return "no-power", "shifting the offset by one changes nothing"
     return verdict, _reason(verdict, by_verdict)

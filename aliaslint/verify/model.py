@@ -37,7 +37,7 @@ MEANINGS: dict[Verdict, str] = {
     "equivalent": "batched decoding agrees with decoding one by one",
     "fixed": "alias-broken on disk, and the rewrite cures it",
     "broken": "an alias bug that the rewrite does not cure, or a change that the rewrite makes",
-    "other-divergence": "batched differs from one by one for another reason than aliasing",
+    "other-divergence": "batched differs from one by one, or raises, and not because of aliasing",
     "no-power": "agrees, but a wrong offset would not be seen either",
     "kernel": "differs because of the RoPE kernel of this MLX version",
     "unsupported": "cannot be compared here, for the reason given",
