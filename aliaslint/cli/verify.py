@@ -176,7 +176,7 @@ def _self_test(request: VerifyRequest, options: dict[str, Any]) -> int:
 
 
 def _emit_test(request: VerifyRequest, path: Path) -> int:
-    from aliaslint.verify.sweep import emitted_test
+    from aliaslint.verify.session import emitted_test
 
     text = emitted_test(request)
     _write(text, path)

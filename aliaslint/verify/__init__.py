@@ -7,7 +7,8 @@ processes do.
 from __future__ import annotations
 
 from aliaslint.verify.model import Edit, VerifyReport, VerifyRequest
-from aliaslint.verify.sweep import Progress, VerifyError, run
+from aliaslint.verify.session import run
+from aliaslint.verify.sweep import Progress, VerifyError
 from aliaslint.verify.target import TargetError
 
 __all__ = [

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from aliaslint.errors import UserError
 from aliaslint.verify.model import VerifyReport, VerifyRequest
-from aliaslint.verify.sweep import Progress, run
+from aliaslint.verify.session import run
+from aliaslint.verify.sweep import Progress
 from aliaslint.verify.target import Target, find_target
 
 OPERATORS: dict[type[ast.operator], str] = {ast.Add: "+=", ast.Sub: "-="}

@@ -167,6 +167,7 @@ def test_defective_rope_kernel_is_blamed() -> None:
     defective = replace(request("folded_heads"), rope_kernel="single_token_defect")
     found = run(defective)
     assert (found.architectures[0].verdict, found.preflight["rope"]["ok"]) == ("kernel", False)
+    assert found.architectures[0].reason.endswith("the RoPE probe fails here: single-token")
 
 
 def test_shards_cover_everything_once() -> None:

@@ -158,7 +158,7 @@ def test_missing_mlx_is_one_line(tree: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_unknown_architecture_is_one_line(tree: Path) -> None:
     from aliaslint.verify import VerifyError, VerifyRequest
-    from aliaslint.verify.sweep import chosen_plans
+    from aliaslint.verify.session import chosen_plans
 
     request = VerifyRequest(tree, architectures=("one", "nope"))
     with pytest.raises(VerifyError, match="has no architecture named nope"):

@@ -1,0 +1,136 @@
+"""One verification from request to report, and what else is asked of a target."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from aliaslint import __version__
+from aliaslint.findings import Finding
+from aliaslint.report.json import finding_object
+from aliaslint.verify import configs
+from aliaslint.verify.configs import Plan
+from aliaslint.verify.gather import judge
+from aliaslint.verify.model import ArchitectureResult, VerifyReport, VerifyRequest
+from aliaslint.verify.sweep import RECHECKED, Progress, Sweep, VerifyError
+from aliaslint.verify.target import Target, find_target
+
+
+def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyReport:
+    """Verify the target; raises VerifyError or TargetError where nothing can be run at all."""
+    progress = progress or Progress()
+    require_mlx()
+    target = find_target(request.target)
+    with tempfile.TemporaryDirectory(prefix="aliaslint-verify-") as name:
+        bare = Sweep(replace(request, rewritten={}), target, Path(name))
+        bare.preflight()  # What cannot run at all says so before the long work begins.
+        plans = chosen_plans(request, target)
+        if request.rewritten is None:
+            progress.rewriting()
+        request = with_rewrite(request, target)
+        sweep = Sweep(request, target, Path(name))
+        sweep.facts = bare.facts
+        measured = sweep.measure(plans, progress)
+        measured = sweep.with_noise(measured)
+        judged, relative = judge(measured, request.dtype)
+        judged = sweep.with_plain_rope(judged, relative)
+        judged = sweep.recheck(measured, judged, relative, progress)
+        probes = failed_probes(sweep.facts)
+        judged = [completed(result, target, request.findings, probes) for result in judged]
+        caches = sweep.contracts()
+    return VerifyReport(
+        version=__version__,
+        target=str(target.folder),
+        device=str(sweep.facts["device"]),
+        dtype=request.dtype,
+        mlx=str(sweep.facts["mlx"]),
+        preflight={k: v for k, v in sweep.facts.items() if k not in ("status", "device", "mlx")},
+        architectures=tuple(judged),
+        caches=tuple(caches),
+        errors=tuple(sweep.errors),
+        edited_files=tuple(sorted(str(path) for path in request.rewritten or {})),
+        tolerance={"relative": relative},
+    )
+
+
+def emitted_test(request: VerifyRequest) -> str:
+    """The text of a regression test for the caches of the target.
+
+    Raises VerifyError where it has no cache with an array offset, and as `run` does.
+    """
+    from aliaslint.verify.emit import regression_test
+
+    require_mlx()
+    target = find_target(request.target)
+    with tempfile.TemporaryDirectory(prefix="aliaslint-verify-") as name:
+        sweep = Sweep(replace(request, rewritten={}), target, Path(name))
+        sweep.preflight()
+        classes = sweep.classes(["disk"]).get("disk", [])
+    text = regression_test(target.name, classes)
+    if not text:
+        raise VerifyError(f"{target.folder} has no cache class with an array as offset")
+    return text
+
+
+def failed_probes(facts: Mapping[str, Any]) -> list[str]:
+    """What of the preflight failed, in a few words each; the verdicts that it may touch say so."""
+    failed = [] if facts["inplace_mutates"] else ["in MLX here += makes a new array"]
+    if not facts["rope"]["ok"]:
+        failed.append(f"the RoPE probe fails here: {', '.join(facts['rope']['patterns'])}")
+    return failed
+
+
+def completed(
+    result: ArchitectureResult, target: Target, findings: Sequence[Finding], probes: Sequence[str]
+) -> ArchitectureResult:
+    """`result` with the names that share its module, and what explains it."""
+    if result.verdict in RECHECKED:
+        result = replace(result, reason=" | ".join([result.reason, *probes]))
+    module = target.folder / "models" / f"{result.architecture}.py"
+    explained = result.verdict in ("fixed", "broken")
+    near = [f for f in findings if explained and module in _places(f)]
+    return replace(
+        result,
+        aliases=target.aliases().get(result.architecture, ()),
+        findings=tuple(finding_object(finding) for finding in near),
+    )
+
+
+def _places(finding: Finding) -> set[Path]:
+    return {finding.path.resolve(), *(step.path.resolve() for step in finding.trace)}
+
+
+def require_mlx() -> None:
+    """Raise VerifyError where MLX is not installed."""
+    if importlib.util.find_spec("mlx") is None or importlib.util.find_spec("numpy") is None:
+        raise VerifyError(
+            "verify needs MLX, which is not installed: pip install 'aliaslint[verify]'"
+        )
+
+
+def with_rewrite(request: VerifyRequest, target: Target) -> VerifyRequest:
+    """The request with the rewritten files, from the fixer where it names none."""
+    if request.rewritten is not None:
+        resolved = {path.resolve(): data for path, data in request.rewritten.items()}
+        edits = tuple(replace(edit, path=edit.path.resolve()) for edit in request.edits)
+        return replace(request, rewritten=resolved, edits=edits)
+    from aliaslint.verify.rewrite import rewrite_in_memory
+
+    made = rewrite_in_memory(target.folder)
+    return replace(request, rewritten=made.contents, edits=made.edits, findings=made.findings)
+
+
+def chosen_plans(request: VerifyRequest, target: Target) -> list[Plan]:
+    """The configurations to run: all of the target or those named, of this shard."""
+    known = target.architectures()
+    unknown = [name for name in request.architectures if name not in known]
+    if unknown:
+        raise VerifyError(f"{target.folder} has no architecture named {', '.join(unknown)}")
+    chosen = [name for name in known if not request.architectures or name in request.architectures]
+    which, of = request.shard
+    plans = [plan for name in chosen for plan in configs.plans(name, request.configs.get(name))]
+    return plans[which - 1 :: of]
