@@ -122,6 +122,8 @@ class EditCommand(VisitorBasedCodemodCommand):
             raise Refused("its owner has to be evaluated once, and a class body has no variables")
         return self._names.fresh(name)
 
+    original: cst.CSTNode  # The node that is edited, as it was before anything in it was.
+
     def around(self) -> Sequence[cst.CSTNode]:
         """Return the nodes around the one that is edited, outermost first."""
         return self._parents
@@ -137,6 +139,7 @@ class EditCommand(VisitorBasedCodemodCommand):
         repair = self._edits.get(id(original_node))
         if repair is None:
             return super().on_leave(original_node, updated_node)
+        self.original = original_node
         try:
             edited = self.HANDLERS[repair.action](self, updated_node, repair)
         except Refused as error:

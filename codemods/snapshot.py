@@ -8,6 +8,7 @@ import libcst as cst
 
 from aliaslint.codemods.command import EditCommand, Edited, Refused
 from aliaslint.codemods.operators import as_argument, as_left_operand, parenthesised
+from aliaslint.codemods.purity import is_stable
 from aliaslint.findings import Repair
 
 _MANY = (cst.Tuple, cst.List, cst.Set, cst.Dict, cst.BaseComp, cst.Lambda)
@@ -74,8 +75,11 @@ def _is_copy(node: cst.BaseExpression, editor: EditCommand, repair: Repair) -> b
 def _is_copied(node: cst.BaseExpression, editor: EditCommand, repair: Repair) -> bool:
     """Whether the expression stands in something that makes a new array of it on the spot."""
     match editor.around()[-2:]:
-        case [*_, cst.BinaryOperation() | cst.UnaryOperation()]:
+        case [*_, cst.UnaryOperation()]:
             return True
+        case [*_, cst.BinaryOperation(left=left, right=right)]:
+            # What stands to the right is evaluated in between, and may update the array.
+            return left is not editor.original or is_stable(right)
         case [cst.Call(args=[_]) as call, cst.Arg()]:
             return _copies(call, editor, repair)
     return False

@@ -98,6 +98,10 @@ FORMS = {
         "def f():\n    o = mx.array((yield))\n",
     ),
     "a formatted string": ("s = f'{«c.offset»}'\n", "s = f'{mx.array(c.offset)}'\n"),
+    "an operand that the other operand updates": (
+        "use(«c.offset» + c.update(n))\n",
+        "use(mx.array(c.offset) + c.update(n))\n",
+    ),
     "a for loop": ("for o in «c.offsets»: pass\n", "for o in mx.array(c.offsets): pass\n"),
     "a context": ("with «c.offset» as o: pass\n", "with mx.array(c.offset) as o: pass\n"),
 }
@@ -125,6 +129,10 @@ KEEP_INT = {
         "o = (a.o if a else b.o) + 0\n",
     ),
     "a disjunction needs parentheses": ("o = «a.o or b.o»\n", "o = (a.o or b.o) + 0\n"),
+    "as an operand the sum needs parentheses": (
+        "use(«c.offset» - c.update(n))\n",
+        "use((c.offset + 0) - c.update(n))\n",
+    ),
     "before an attribute the sum needs parentheses": (
         "o = «c.offset».T\n",
         "o = (c.offset + 0).T\n",
@@ -165,6 +173,7 @@ ALREADY = {
     "a sum": "o = «c.offset + 0»\n",
     "an operand of a sum": "o = «c.offset» + 0\n",
     "a sign": "o = -«c.offset»\n",
+    "the operand that is evaluated last": "o = f(n) + «c.offset»\n",
     "the argument of copy": "import copy\no = copy.copy(«c.offset»)\n",
 }
 
