@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import sys
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from benchmarks.fuzz.oracle import Coins, Endless, load, without_imports
@@ -180,6 +181,10 @@ class Rebinding(ast.NodeTransformer):
         return node
 
 
+def _list(values: Iterable[Any]) -> list[Any]:
+    return [bind(value) for value in values]
+
+
 def _use(*values: Any) -> None:
     for value in values:
         if isinstance(value, View):
@@ -194,7 +199,8 @@ def observed(program: Program, runs: int, seed: str = "0") -> set[int]:
     for number in range(runs):
         coins = Coins(f"{seed}/{number}")
         mlx = type("Mlx", (), {"array": View, "eval": staticmethod(lambda *_: None)})
-        names = load(code, coins, {"bind": bind, "mx": mlx, "use": _use, "copy": Copies})
+        instead = {"bind": bind, "mx": mlx, "use": _use, "copy": Copies, "list": _list}
+        names = load(code, coins, instead)
         with contextlib.suppress(ValueError, IndexError, Endless):
             names["main"]()
     return View.stale_lines

@@ -50,6 +50,13 @@ class Statements(Expressions):
             (2, self.next_step),
             (1, self.new_cache),
             (1, self.copy_cache),
+            (1, self.swap),
+            (1, self.copy_list),
+            (1, self.set_attribute),
+            (1, self.update_later),
+            (1, self.update_either),
+            (1, self.update_all),
+            (1, self.walk_table),
             (1, self.scale),
             (1, self.nonlocal_update),
             (1, self.keep),
@@ -342,6 +349,66 @@ class Statements(Expressions):
             return None
         form = self.pick(("{}", "copy.copy({})"))
         return [Line(f"{self.bind(scope, 'cache')} = {form.format(cache)}")]
+
+    def swap(self, scope: Scope) -> list[Node] | None:
+        arrays = scope.of("array")
+        if len(arrays) < 2:
+            return None
+        one, two = self.pick(arrays), self.pick(arrays)
+        if {one.name[0], two.name[0]} != {"a"}:
+            return None
+        one.lent = two.lent = one.lent or two.lent
+        form = self.pick(("{0}, {1} = {1}, {0}", "({0}, {1}), _ = ({1}, {0}), 1"))
+        return [Line(form.format(one.name, two.name))]
+
+    def copy_list(self, scope: Scope) -> list[Node] | None:
+        lists = scope.of("arrays")
+        if not lists:
+            return None
+        source = self.pick(lists)
+        text = f"list({source.name})"
+        return [Line(f"{self.bind(scope, 'arrays', source.lent)} = {text}")]
+
+    def set_attribute(self, scope: Scope) -> list[Node] | None:
+        cache, live = self.cache(scope), self.live(scope)
+        if cache is None or live is None or live[1]:
+            return None
+        return [Line(f'setattr({cache}, "{self.pick(("offset", "saved"))}", {live[0]})')]
+
+    def update_later(self, scope: Scope) -> list[Node] | None:
+        cache = self.cache(scope)
+        if cache is None:
+            return None
+        name = self.fresh("call")
+        scope.names.append(Variable(name, "call"))
+        return [Line(f"{name} = lambda: {cache}.advance({self.number()})")]
+
+    def update_either(self, scope: Scope) -> list[Node] | None:
+        one, two = self.cache(scope), self.cache(scope)
+        if one is None or two is None:
+            return None
+        return [Line(f"({one} if coin() else {two}).advance({self.number()})")]
+
+    def update_all(self, scope: Scope) -> list[Node] | None:
+        lists = scope.of("caches")
+        if not lists:
+            return None
+        form = self.pick(("[{} for c in {}]", "any({} for c in {})"))
+        return [Line(form.format(f"c.advance({self.number()})", self.pick(lists).name))]
+
+    def walk_table(self, scope: Scope) -> list[Node] | None:
+        """Put two handles in a dictionary and walk over it."""
+        one, two = self.live(scope), self.live(scope)
+        if one is None or two is None or scope.depth > 2:
+            return None
+        name, inner = self.fresh("pa"), scope.inner(loops=1)
+        inner.names.append(Variable(name, "array", one[1] or two[1]))
+        key, table = self.fresh("key"), self.fresh("table")
+        header = self.pick(
+            (f"for {name} in {table}.values():", f"for {key}, {name} in {table}.items():")
+        )
+        line = Line(f'{table} = {{"x": {one[0]}, "y": {two[0]}}}')
+        return [line, block(header, self.body(inner, 1, 3))]
 
     def scale(self, scope: Scope) -> list[Node] | None:
         """Call a function that updates its argument and returns something made of it."""
