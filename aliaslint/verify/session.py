@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 import tempfile
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from aliaslint import __version__
@@ -20,19 +24,36 @@ from aliaslint.verify.sweep import RECHECKED, Progress, Sweep, VerifyError
 from aliaslint.verify.target import Target, find_target
 
 
+@contextmanager
+def working_folder() -> Iterator[Path]:
+    """A temporary folder that is removed however the work ends, a request to terminate too."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    ours = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, leave) if ours else None
+    try:
+        with tempfile.TemporaryDirectory(prefix="aliaslint-verify-") as name:
+            yield Path(name)
+    finally:
+        if ours:
+            signal.signal(signal.SIGTERM, before)
+
+
 def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyReport:
     """Verify the target; raises VerifyError or TargetError where nothing can be run at all."""
     progress = progress or Progress()
     require_mlx()
     target = find_target(request.target)
-    with tempfile.TemporaryDirectory(prefix="aliaslint-verify-") as name:
-        bare = Sweep(replace(request, rewritten={}), target, Path(name))
+    with working_folder() as folder:
+        bare = Sweep(replace(request, rewritten={}), target, folder)
         bare.preflight()  # What cannot run at all says so before the long work begins.
         plans = chosen_plans(request, target)
         if request.rewritten is None:
             progress.rewriting()
         request = with_rewrite(request, target)
-        sweep = Sweep(request, target, Path(name))
+        sweep = Sweep(request, target, folder)
         sweep.facts = bare.facts
         measured = sweep.measure(plans, progress)
         measured = sweep.with_noise(measured)
@@ -66,8 +87,8 @@ def emitted_test(request: VerifyRequest) -> str:
 
     require_mlx()
     target = find_target(request.target)
-    with tempfile.TemporaryDirectory(prefix="aliaslint-verify-") as name:
-        sweep = Sweep(replace(request, rewritten={}), target, Path(name))
+    with working_folder() as folder:
+        sweep = Sweep(replace(request, rewritten={}), target, folder)
         sweep.preflight()
         classes = sweep.classes(["disk"]).get("disk", [])
     text = regression_test(target.name, classes)

@@ -211,3 +211,28 @@ def test_page_holds_the_report_and_loads_nothing() -> None:
     data = json.loads(page[start : page.index("</script>", start)])
     assert data["report"]["architectures"][0]["reason"] == "</script><script>alert(1)</script>"
     assert not re.search(r"""(?:src|href)=|@import|url\(|https?://""", page)
+
+
+def test_merge_on_the_command_line(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from aliaslint.cli.verify import command
+
+    for name, verdict in (("a", "equivalent"), ("b", "fixed")):
+        part = report(architectures=(ArchitectureResult(name, verdict),))  # type: ignore[arg-type]
+        (tmp_path / f"{name}.json").write_text(as_json(part))
+    paths = [str(tmp_path / "b.json"), str(tmp_path / "a.json")]
+    done = CliRunner().invoke(
+        command, ["--merge", *paths, "--output-format", "json"], standalone_mode=False
+    )
+    merged = json.loads(done.output)
+    assert [item["architecture"] for item in merged["architectures"]] == ["a", "b"]
+    assert done.return_value == 1
+
+
+@pytest.mark.parametrize("text", ["3/2", "0/2", "x", "1/", "1/2/3"])
+def test_shard_that_makes_no_sense(text: str) -> None:
+    from aliaslint.cli.verify import _shard
+
+    with pytest.raises(UserError, match="write it as K/N"):
+        _shard(text)

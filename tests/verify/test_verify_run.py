@@ -190,7 +190,10 @@ def test_self_test_catches_both_faults() -> None:
     assert done.output.count("caught: ") == 2
 
 
-def test_interrupt_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("request_to_end", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_leaves_no_process_and_no_folder(
+    tmp_path: Path, request_to_end: signal.Signals
+) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
     code = "from aliaslint.cli.main import main; main()"
     arguments = ["verify", str(TREE), "-a", "hanging", "--timeout", "50", "--device", "cpu"]
@@ -205,7 +208,7 @@ def test_interrupt_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
         time.sleep(0.1)
     started = children_of(process.pid, deep=True)
     assert started
-    process.send_signal(signal.SIGINT)
+    process.send_signal(request_to_end)
     process.wait(30)
     alive = [pid for pid in started if Path(f"/proc/{pid}").exists()]
     assert (alive, list(tmp_path.glob("aliaslint-verify-*"))) == ([], [])
