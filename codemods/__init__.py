@@ -1,5 +1,12 @@
-"""The rewrites, as libcst codemods; each also works alone under `python -m libcst.tool codemod`.
+"""The rewrites, as libcst codemods; each also works alone:
 
-`rebind` and `snapshot` find their nodes by span (`locate`), decide names (`names`) and
-parentheses (`operators`), and change nothing else. `aliaslint.fix` runs them as one pass.
+    python -m libcst.tool codemod -x aliaslint.codemods.rebind.RebindCommand models/
+    python -m libcst.tool codemod -x aliaslint.codemods.snapshot.SnapshotCommand --span 12:18-30 m.py
+
+(`-x`: the command is named by its module). Without `--span` the analysis of each module for
+itself says what to rewrite; `aliaslint fix` analyses all files together, which finds more.
+
+A codemod finds its nodes by span (`locate`) and decides which names stand for `mx.array` at a
+place (`names`, `imports`), where parentheses are needed (`operators`), what has to be evaluated
+once (`purity`) and where a line that grew is broken (`layout`, `tokens`). Nothing else changes.
 """
