@@ -1,7 +1,7 @@
 """The rewrites, as libcst codemods; each also works alone:
 
-    python -m libcst.tool codemod -x aliaslint.codemods.rebind.RebindCommand models/
-    python -m libcst.tool codemod -x aliaslint.codemods.snapshot.SnapshotCommand --span 12:18-30 m.py
+    python -m libcst.tool codemod -x aliaslint.codemods.rebind.RebindCommand FILE
+    python -m libcst.tool codemod -x aliaslint.codemods.snapshot.SnapshotCommand FILE
 
 (`-x`: the command is named by its module). Without `--span` the analysis of each module for
 itself says what to rewrite; `aliaslint fix` analyses all files together, which finds more.
