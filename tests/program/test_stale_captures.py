@@ -83,3 +83,8 @@ def test_shipped_table_has_the_two_models_that_read_stale_offsets(version: str) 
         "models/bailing_moe_linear.py",
         "models/gemma3n.py",
     ]
+
+
+def test_shipped_table_has_no_capture_of_a_release_whose_caches_rebind() -> None:
+    assert "0.32.2" in stale_captures.releases("mlx_lm")
+    assert stale_captures.places("mlx_lm", "0.32.2") == ()
