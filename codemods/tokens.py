@@ -38,11 +38,14 @@ class Token:
 
 
 def read(code: str) -> list[Token] | None:
-    """Return the tokens of a statement, joined to one line; None if it holds a comment."""
+    """Return the tokens of a statement, joined to one line.
+
+    None if it holds a comment, or a formatted string over several lines.
+    """
     result: list[Token] = []
     scope = [_Brackets(False)]
     row, column, lines = 1, 0, code.split("\n")
-    for item in tokenize.generate_tokens(io.StringIO(code + "\n").readline):
+    for item in _whole_strings(tokenize.generate_tokens(io.StringIO(code + "\n").readline), lines):
         if item.type == tokenize.COMMENT:
             return None
         if item.type in _LAYOUT:
@@ -54,6 +57,29 @@ def read(code: str) -> list[Token] | None:
         row, column = item.end
         result.append(_token(item, space, result, scope))
     return result
+
+
+def _whole_strings(
+    items: Iterator[tokenize.TokenInfo], lines: list[str]
+) -> Iterator[tokenize.TokenInfo]:
+    """Give formatted strings as one token, which they are up to Python 3.11."""
+    start: tuple[int, int] | None = None
+    depth = 0
+    for item in items:
+        kind = tokenize.tok_name[item.type]
+        if kind.endswith("STRING_START"):
+            start = start or item.start
+            depth += 1
+        if start is None:
+            yield item
+        if kind.endswith("STRING_END"):
+            depth -= 1
+            if depth == 0 and start is not None:
+                text = lines[start[0] - 1][start[1] : item.end[1]]
+                one_line = start[0] == item.end[0]
+                kind_given = tokenize.STRING if one_line else tokenize.COMMENT
+                yield tokenize.TokenInfo(kind_given, text, start, item.end, item.line)
+                start = None
 
 
 def _joint(last: Token, text: str) -> str:

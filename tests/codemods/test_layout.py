@@ -93,6 +93,12 @@ CASES = {
         "    self.number_of_positions + self.left_padding_of_rows * number_of_rows\n"
         ")  # rows\n",
     ),
+    "a formatted string stays whole": (
+        "«self.number_of_the_positions -= f'{left_padding!r:>{width}} {{rows}}' + other_rows»\n",
+        "rebind",
+        "self.number_of_the_positions = self.number_of_the_positions - (\n"
+        "    f'{left_padding!r:>{width}} {{rows}}' + other_rows\n)\n",
+    ),
     "what was too long before stays on its line": (
         "«self.number_of_positions += self.left_padding_of_the_rows * "
         "self.right_padding_of_the_rows_of_this_batch»\n",
