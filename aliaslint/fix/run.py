@@ -129,7 +129,10 @@ class _Work:
         self.errors.update(dict.fromkeys(result.errors))
 
     def _open(self) -> list[Finding]:
-        return [finding for finding in self.findings if self._key(finding) not in self.banned]
+        return [finding for finding in self.findings if not self._is_banned(finding)]
+
+    def _is_banned(self, finding: Finding) -> bool:
+        return bool(self.banned) and self._key(finding) in self.banned
 
     def _edited(self, todo: Plan) -> dict[Path, SourceFile]:
         """Edit each file of a plan; what cannot be edited is banned and leaves the plan."""
@@ -176,7 +179,7 @@ class _Work:
 
     def _can_be_repaired(self, finding: Finding) -> bool:
         """Whether a later round would repair a finding."""
-        if self._key(finding) in self.banned:
+        if self._is_banned(finding):
             return False
         rounds = ROUNDS[self.options.strategy]
         return any(plan([finding], self.current, self.options, r).chosen for r in rounds)
@@ -185,7 +188,7 @@ class _Work:
         """Yield why each finding that is left and has a repair was not repaired."""
         yield from outside(self.findings, self.options)
         for finding in self.findings:
-            if self._key(finding) in self.banned:
+            if self._is_banned(finding):
                 yield Skipped(finding, self.banned[self._key(finding)])
         for actions in ROUNDS[self.options.strategy]:
             yield from plan(self._open(), self.current, self.options, actions).skipped
