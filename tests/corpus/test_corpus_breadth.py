@@ -1,6 +1,7 @@
-"""Every Python file of the environment goes through check: no crash, no lost file.
+"""Python files of the environment go through check: no crash, no lost file.
 
-A deterministic sample by default; `ALIASLINT_CORPUS=all` takes every file of site-packages.
+A deterministic sample by default; `ALIASLINT_CORPUS=all` takes every file of site-packages. Each
+file is checked apart from its package, so that the cost is that of the sample.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from pathlib import Path
 import pytest
 
 SITE = Path(sysconfig.get_path("purelib"))
-SAMPLE = 300
-CHUNK = 150
+SAMPLE = 120
+CHUNK = 40
 
 
 def sample() -> list[Path]:
@@ -43,27 +44,40 @@ def parses(path: Path) -> bool:
     return True
 
 
-def check(paths: list[Path]) -> tuple[int, dict[str, object], str]:
+def check(folder: Path) -> tuple[dict[str, object], str]:
     command = [sys.executable, "-m", "aliaslint", "check", "--no-cache", "--output-format", "json"]
     done = subprocess.run(
-        [*command, *map(str, paths)],
+        [*command, str(folder)],
         capture_output=True,
         text=True,
-        cwd=SITE,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
     )
     assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, json.loads(done.stdout), done.stderr
+    assert done.returncode in (0, 1, 2)
+    document: dict[str, object] = json.loads(done.stdout)
+    return document, done.stderr
+
+
+def lay_out(files: list[Path], folder: Path) -> list[Path]:
+    """Copy each file into a folder of its own, away from its package."""
+    copies = []
+    for number, path in enumerate(files):
+        target = folder / f"f{number:04}" / "module.py"
+        target.parent.mkdir()
+        target.write_bytes(path.read_bytes())
+        copies.append(target)
+    return copies
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(len(CHUNKS)))
-def test_each_file_is_analysed_or_refused_as_python_refuses_it(chunk: int) -> None:
-    files = CHUNKS[chunk]
-    _, document, stderr = check(files)
+def test_each_file_is_analysed_or_refused_as_python_refuses_it(chunk: int, tmp_path: Path) -> None:
+    files = lay_out(CHUNKS[chunk], tmp_path)
+    document, stderr = check(tmp_path)
     errors = document["errors"]
     assert isinstance(errors, list)
-    refused = {(SITE / error["path"]).resolve() for error in errors}
+    refused = {(tmp_path / error["path"]).resolve() for error in errors}
     assert refused == {path.resolve() for path in files if not parses(path)}, (errors, stderr)
 
 
