@@ -113,9 +113,7 @@ def _captures(name: str, version: str, root: Path) -> tuple[str, ...]:
     files = [s for s in map(read, sorted(root.rglob("*.py"))) if isinstance(s, SourceFile)]
     found = analyse(files, AnalysisOptions(dependency_roots={name: root})).findings
     return tuple(
-        f"{f.path.relative_to(root).as_posix()}:{f.span.line}"
-        for f in found
-        if f.code in ("AL101", "AL201")
+        f"{f.path.relative_to(root).as_posix()}:{f.span.line}" for f in found if f.code == "AL101"
     )
 
 
