@@ -176,7 +176,7 @@ class ModuleTable:
     def _find(self, importer: Module, dotted: str) -> Module | None:
         for base, rest in self._bases(importer, dotted):
             path = base.joinpath(*rest.split(".")) if rest else base
-            for candidate in (path / "__init__.py", path.with_name(path.name + ".py")):
+            for candidate in (path / "__init__.py", path.parent / f"{path.name}.py"):
                 if candidate in self.by_path or candidate.is_file():
                     return self.load(candidate)
         return self._skeleton(dotted)
