@@ -35,7 +35,7 @@ class AnalysisOptions:
 
 
 def analyse(
-    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = False
+    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = True
 ) -> Result:
     """Return the findings of all rules in `files`, unselected and unsuppressed, sorted."""
     run = examine(files, options, all_roots=all_roots)
@@ -52,6 +52,8 @@ def analyse(
                 result.findings.extend(finder(evidence))
         result.findings.sort(key=lambda finding: finding.sort_key())
         result.summary["unresolved"] = len(run.analysis.unresolved)
+        result.summary["passed_over"] = run.analysis.passed_over
+        result.summary["abandoned"] = run.analysis.abandoned
     result.summary["files"] = len(files)
     return result
 
@@ -65,7 +67,7 @@ class Run:
 
 
 def examine(
-    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = False
+    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = True
 ) -> Run:
     """Parse and analyse `files`; nothing in them is imported or executed.
 
@@ -75,7 +77,7 @@ def examine(
     from aliaslint.flow.context import Analysis
     from aliaslint.flow.driver import analyse_leftovers, analyse_module
     from aliaslint.program.modules import ModuleTable
-    from aliaslint.program.relevance import Relevance, relevance_of
+    from aliaslint.program.relevance import relevance_of
     from aliaslint.source.parsing import parse
 
     _ = library_calls, statements  # they register their transfer functions
@@ -92,8 +94,9 @@ def examine(
         table,
         protocol,
         frozenset(options.exposed_attributes),
-        Relevance(everything=True) if all_roots else relevance_of(table, protocol),
     )
+    if not all_roots:
+        analysis.relevance = relevance_of(table, analysis.kinds, protocol)
     targets = list(table.targets())
     for module in targets:
         analyse_module(analysis, module)

@@ -187,7 +187,7 @@ class Moves:
 def focus(frame: Frame, st: State, spaces: Iterable[Ref], pos: Pos) -> None:
     """Split position `pos` off the summaries "*" of `spaces`, in every container in step."""
     wanted = set(spaces)
-    frame.a.fuel -= len(st.heap) // 8
+    frame.a.spend(len(st.heap) // 8)
 
     def move(owner: Ref | None, p: Pos) -> Pos:
         return pos if p.kind == "*" and p.space in wanted else p

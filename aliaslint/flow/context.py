@@ -41,10 +41,11 @@ from aliaslint.program.types import (
     Type,
 )
 
-MAX_DEPTH = 12  # calls nested in one context
+MAX_DEPTH = 9  # calls nested in one context
 MAX_CONTEXTS = 40  # summaries of one function before its root summary stands for all
 MAX_HOPS = 4
-MAX_FUEL = 6_000  # statements interpreted for one root before calls collapse
+LESS_FUEL = 300  # the same for functions with nothing suspicious in sight
+MAX_FUEL = 4_000  # statements interpreted for one root before calls collapse
 
 
 @dataclass(slots=True)
@@ -98,6 +99,10 @@ class Escape:
     where: Where
 
 
+class Exhausted(Exception):
+    """A root has spent all that one root may cost."""
+
+
 class Analysis:
     """The shared context. One per run; everything in it is keyed by program positions."""
 
@@ -126,11 +131,20 @@ class Analysis:
         self.statements: dict[Where, ir.Aug] = {}
         self.candidates: dict[tuple[str, str, bool], list[tuple[str, Method]]] = {}
         self.fuel = MAX_FUEL
+        self.bound_site: Site | None = None
+        self.passed_over = 0  # functions of a large program with nothing suspicious in sight
+        self.abandoned = 0  # roots that were too costly to be followed to their end
         self.guessing = 0  # how many receivers of guessed class the running call goes through
         self._may_update: dict[ir.Expr, bool] = {}
         self._init_types: dict[tuple[Ref, Key], Type] = {}
         self._spans: dict[tuple[str, ir.At], Where] = {}
         self.derived: dict[str, frozenset[str]] = {}
+
+    def spend(self, amount: int) -> None:
+        """Count work; a root that has spent far too much is given up. Raises Exhausted."""
+        self.fuel -= amount
+        if self.fuel < -LESS_FUEL:
+            raise Exhausted
 
     # --- positions
 

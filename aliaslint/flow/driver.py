@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from aliaslint.flow.context import MAX_FUEL, Analysis
+from aliaslint.flow.context import LESS_FUEL, MAX_FUEL, Analysis, Exhausted
 from aliaslint.flow.expressions import Stopped
 from aliaslint.flow.frame import Frame
 from aliaslint.flow.state import State, is_object
@@ -20,8 +21,11 @@ from aliaslint.program.types import UNKNOWN, ClassOf, Inst, Map, Seq, Type, is_p
 def analyse_module(analysis: Analysis, module: Module) -> None:
     """Analyse every function of the module that matters, and its own statements."""
     for function, cls in roots(analysis, module):
-        analyse_root(analysis, function, cls)
-    if analysis.relevance.body(module.id):
+        if suspicious(analysis, function):
+            analyse_root(analysis, function, cls)
+        else:
+            analysis.passed_over += 1
+    if len(analysis.modules.by_id) <= SMALL_PROGRAM and analysis.relevance.body(module.id):
         analyse_root(analysis, analysis.kinds.module_function(module), None)
 
 
@@ -76,16 +80,22 @@ def updates_attributes(function: ir.Function) -> bool:
 
 def analyse_root(analysis: Analysis, function: ir.Function, cls: str | None) -> None:
     """Interpret a function with parameters of which nothing is known but their kinds."""
-    analysis.fuel = MAX_FUEL
+    analysis.fuel = fuel_for(analysis, function)
     frame = Frame(analysis, function, cls, 0)
     st = State()
     for name, kind in zip(function.params, function.kinds, strict=True):
         st.env[name] = parameter(analysis, function, cls, name, kind)
     prepare_frame(frame, st)
+    analysis.bound_site = None
     try:
         end = execute(frame, function.body, st)
     except Stopped:
         end = None
+    except Exhausted:
+        analysis.abandoned += 1
+        analysis.active.clear()
+        analysis.guessing = 0
+        return
     for read in frame.reads.values():
         for stale in read.stale:
             if stale.mark is not ENTRY:
@@ -95,6 +105,35 @@ def analyse_root(analysis: Analysis, function: ir.Function, cls: str | None) -> 
         states.append(({}, end))
     for val, state in states:
         leftovers(frame, val, state)
+
+
+CAPTURE = re.compile(
+    r"(?:^|[^=!<>])=\s*(?:\w[\w.\[\]]*)?\.(?:offset|left_padding|lengths|state|keys|values)\b(?!\()"
+    r"|\.\w+\s*[-+*/%&|^@]=|copy\(|vars\(|\*= ?\w*scale"
+)
+
+
+def suspicious(analysis: Analysis, function: ir.Function) -> bool:
+    """In a large program only functions with a capture or an update in sight are interpreted
+    on their own; what they call is followed all the same."""
+    if len(analysis.modules.by_id) <= SMALL_PROGRAM:
+        return True
+    lines = analysis.modules.by_id[function.module].lines
+    text = "\n".join(lines[max(function.at[0] - 1, 0) : function.at[2]])
+    return CAPTURE.search(text) is not None
+
+
+def fuel_for(analysis: Analysis, function: ir.Function) -> int:
+    """In a large program, functions without a capture or an update in sight get less."""
+    if len(analysis.modules.by_id) <= SMALL_PROGRAM:
+        return MAX_FUEL
+    lines = analysis.modules.by_id[function.module].lines
+    text = "\n".join(lines[max(function.at[0] - 1, 0) : function.at[2]])
+    return MAX_FUEL if CAPTURE.search(text) and len(text) < LONG_FUNCTION else LESS_FUEL
+
+
+SMALL_PROGRAM = 40  # modules
+LONG_FUNCTION = 6_000  # characters
 
 
 def parameter(

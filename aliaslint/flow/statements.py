@@ -54,7 +54,7 @@ EXEC: dict[type, Execute] = {}
 
 def execute(frame: Frame, stmt: ir.Stmt, st: State) -> State | None:
     """Run one statement; None where control does not go on behind it."""
-    frame.a.fuel -= 1
+    frame.a.spend(1)
     try:
         return EXEC[type(stmt)](frame, stmt, st)
     except Stopped:

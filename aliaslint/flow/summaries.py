@@ -262,6 +262,7 @@ def apply_call(
 ) -> Val:
     """Run (or look up) the callee's summary for this alias pattern and apply it to `st`."""
     entry = Entering(frame, st, function, cls).build(bound, up)
+    frame.a.spend(1 + len(entry.tokens) // 16)
     summary = summarise(frame, function, cls, entry)
     if summary is None:
         return collapse(frame, st, entry, expr)
@@ -294,7 +295,8 @@ def summarise(frame: Frame, function: ir.Function, cls: str | None, entry: Entry
         if settled:
             break
     summary.complete = True
-    table[key] = summary
+    if analysis.fuel > 0:  # what was cut short is not kept
+        table[key] = summary
     return summary
 
 
@@ -358,7 +360,7 @@ def prepare_frame(frame: Frame, st: State) -> None:
 
 def collapse(frame: Frame, st: State, entry: Entry, expr: ir.Expr) -> Val:
     """At a bound: whatever the callee can reach may have been updated; told as AL102 only."""
-    site = Site(frame.where(expr.at), "unresolved", "a call beyond the bounds", collapsed=True)
+    site = analysis_bound(frame, expr)
     for ref in list(entry.reach):
         for key, val in list(st.heap.get(ref, {}).items()):
             for link in val:
@@ -366,6 +368,16 @@ def collapse(frame: Frame, st: State, entry: Entry, expr: ir.Expr) -> Val:
                     st.mark(link.ref, Mark(site), lambda b, r=ref, k=key: b == (r, k))  # type: ignore[misc]
     frame.a.unresolved.setdefault(frame.where(expr.at), "a call beyond the bounds")
     return frame.fresh(expr.at, UNKNOWN)
+
+
+def analysis_bound(frame: Frame, expr: ir.Expr) -> Site:
+    """One site stands for all calls beyond the bounds of one root."""
+    if frame.a.bound_site is None:
+        where = frame.where(expr.at)
+        frame.a.bound_site = Site(
+            where, "unresolved", "a call beyond the bounds", collapsed=True
+        )
+    return frame.a.bound_site
 
 
 # --- applying a summary

@@ -20,7 +20,7 @@ PROGRAMS = [f for kind in ("flag", "clean", "fix") for f in collect(kind)]
 def both(files: list[SourceFile], options: AnalysisOptions) -> tuple[list[Finding], list[Finding]]:
     """Return the findings with everything interpreted, and with what matters."""
     everything = analyse(files, options, all_roots=True).findings
-    return everything, analyse(files, options).findings
+    return everything, analyse(files, options, all_roots=False).findings
 
 
 @pytest.mark.parametrize("fixture", PROGRAMS, ids=lambda f: f.name)
