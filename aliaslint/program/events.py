@@ -1,200 +1,245 @@
-"""In-place updates that a program's text shows, sorted by what they may change.
+"""What a unit may do to handles, found by looking at its syntax alone.
 
-Regular expressions find the places; only units where something is found are looked at node by
-node. All of it errs on the side of too much: whatever cannot be told counts.
+All of it errs on the side of too much: whatever cannot be told from the syntax counts.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from aliaslint.program.units import Program, Unit
+from aliaslint.program.units import Unit
 
-OPERATOR = r"(?:\*\*|//|<<|>>|[-+*/%&|^@])="
-AUGMENTED = re.compile(r"(?:[-+*/%&|^@]|<<|>>)=(?!=)")
-STORED = re.compile(r"\][\s)]*=(?!=)")
-RARE = re.compile(
-    r"^[ \t(\[*]*[\w.]+\[[^\n=]*\][^\n=]*,[^\n=]*=(?!=)|^[^\n#]*\bfor\b[^\n]*\][^\n]*\bin\b"
-    r"|^[^\n#]*\bas[ ]+[\w.]+\[|^[ \t]*[\w.]+\[[^\n=]*\][ \t]*:[^=\n]+=(?!=)",
-    re.MULTILINE,
+METADATA = frozenset("shape dtype ndim size nbytes itemsize".split())
+PLAIN_CALLS = frozenset("len int float bool str repr range isinstance hasattr type id".split())
+INDIRECT_UPDATES = frozenset(
+    f"{mark}{name}{mark}"
+    for mark in ("", "__")
+    for name in "iadd isub imul itruediv ifloordiv imod ipow iand ior ixor imatmul ilshift "
+    "irshift setitem".split()
 )
-INDIRECT = re.compile(
-    r"\b(?:__)?(?:i(?:add|sub|mul|truediv|floordiv|mod|pow|and|or|xor|matmul|lshift|rshift)|setitem)"
-    r"\b"
+INDIRECT_CAPTURES = frozenset(
+    "getattr vars __dict__ copy __copy__ replace _replace attrgetter itemgetter methodcaller "
+    "parameters trainable_parameters tree_map tree_flatten children asdict astuple globals "
+    "locals eval exec setattr __setattr__ __getattribute__ __getattr__".split()
 )
-SIMPLE = re.compile(
-    rf"[ \t]*(?P<base>[A-Za-z_]\w*)(?P<attrs>(?:\.[A-Za-z_]\w*)*)(?P<index>\[.*\])?[ \t]*"
-    rf"(?P<op>{OPERATOR}|=(?!=))[ \t]*(?P<value>[^#\n]*)"
-)
-TEXT_KEY = re.compile(r"\[[fr]?[\"']")
-PLAIN_START = re.compile(
-    r"[-+]?\d[\w.]*\s*(?:#.*)?$|[fr]?[\"']|len\(|int\(|float\(|str\(|None\b|True\b|False\b"
-)
-CONTAINER_START = re.compile(
-    r"\[|\{|dict\(|list\(|set\(|tuple\(|defaultdict\(|Counter\(|OrderedDict\(|bytearray\(|\(\s*$|\(\)"
-)
-
-
-@dataclass(slots=True, eq=False)
-class Update:
-    """One in-place update of an attribute. `augmented`: `X.a op= v`; `nested`: of an element."""
-
-    unit: Unit
-    attr: str
-    receiver: ast.expr | None
-    augmented: bool
-    nested: bool
-    node: ast.AST | None = None
 
 
 @dataclass(slots=True)
-class Updates:
-    """All updates of a program: of attributes, and the names updated in each unit.
+class Events:
+    """What happens in one unit.
 
-    A name comes with 1 where `name op= v` updates it, with 2 where `name[i] op= v` does, else 0.
+    `updates`: attributes that are updated in place (`X.a op= v`, `X.a[i] = v`).
+    `augmented`: those of them updated by `X.a op= v`, which is reported on its own.
+    `local`: something that a name holds may be updated, and more than the name may hold it.
+    `captures`: attributes that are loaded and not used up on the spot; "*" stands for any.
     """
 
-    attributes: list[Update] = field(default_factory=list)
-    names: dict[Unit, dict[str, int]] = field(default_factory=dict)
-    unclear: set[Unit] = field(default_factory=set)
+    updates: set[str] = field(default_factory=set)
+    augmented: set[str] = field(default_factory=set)
+    local: bool = False
+    captures: set[str] = field(default_factory=set)
 
 
-def updates(program: Program) -> Updates:
-    """Return what the text of a program updates in place, counters and containers left out."""
-    found = Updates()
-    for module in program.modules:
-        text = program.texts[module.id]
-        lines = module.lines
-        whole: dict[Unit, None] = {}
-        for line in sorted(candidate_lines(text)):
-            unit = program.unit_at(module.id, line)
-            if unit in whole or harmless(unit, lines[line - 1]):
-                continue
-            whole[unit] = None
-        for unit in whole:
-            look_at(unit, found)
-    return found
+class Scan:
+    """Looks at one unit. Names of nested functions and of their parents count as one."""
 
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.events = Events()
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.nodes: list[ast.AST] = []
+        for top in unit.nodes:
+            self.nodes.append(top)
+            for node in ast.walk(top):
+                for child in ast.iter_child_nodes(node):
+                    self.parents[child] = node
+                    self.nodes.append(child)
 
-def candidate_lines(text: str) -> set[int]:
-    """Return the lines on which something may be updated."""
-    starts = [m.start() for m in AUGMENTED.finditer(text)]
-    starts += [m.start() for m in STORED.finditer(text)]
-    if "[" in text:
-        starts += [m.start() for m in RARE.finditer(text)]
-    starts += [m.start() for m in INDIRECT.finditer(text)]
-    found: set[int] = set()
-    line, counted = 1, 0
-    for start in sorted(starts):
-        line += text.count("\n", counted, start)
-        counted = start
-        found.add(line)
-    return found
-
-
-def harmless(unit: Unit, line: str) -> bool:
-    """True for a line that counts a local number, or stores in a local list or dict."""
-    match = SIMPLE.match(line)
-    if match is None or match["attrs"] or not unit.first:
-        return False
-    name, index, op = match["base"], match["index"], match["op"]
-    if index and op == "=" and TEXT_KEY.match(index) and index.count("[") == 1:
-        return True
-    if op == "=" and not index:
-        return False
-    text = unit.text
-    if index:
-        only = CONTAINER_START if op == "=" and index.count("[") == 1 else None
-        return only is not None and bound_only(text, name, (only,))
-    return bound_only(text, name, (PLAIN_START, CONTAINER_START))
-
-
-def bound_only(text: str, name: str, kinds: tuple[re.Pattern[str], ...]) -> bool:
-    """True if the name is first met as `name = value` and bound to such values alone."""
-    first = True
-    for match in re.finditer(rf"(?<![\w.]){name}\b[ \t]*", text):
-        start = text.rfind("\n", 0, match.start()) + 1
-        before = text[start : match.start()]
-        end = text.find("\n", match.end())
-        rest = text[match.end() : end if end >= 0 else len(text)]
-        plain = not before.strip() and rest.startswith("=") and not rest.startswith("==")
-        if plain:
-            value = rest[1:].lstrip(" \t")
-            if not any(kind.match(value) for kind in kinds):
-                return False
-        elif first or may_bind(before, rest):
-            return False
-        first = False
-    return not first
-
-
-def may_bind(before: str, rest: str) -> bool:
-    """True if a name that stands between these parts of its line may be bound there."""
-    if not before.strip():
-        return not re.match(rf"{OPERATOR}|[.\[]", rest) or bool(TARGETS_AFTER.match(rest))
-    if BINDERS.match(before) or "lambda" in before or rest.startswith(":="):
-        return True
-    loop = before.rfind("for ")
-    if loop >= 0 and " in " not in before[loop:]:
-        return True
-    return bool(TARGETS_BEFORE.fullmatch(before) and TARGETS_AFTER.match(rest))
-
-
-BINDERS = re.compile(
-    r"[ \t]*(?:def|class|global|nonlocal|import|from|with|except|case|async|del)\b"
-)
-TARGETS_BEFORE = re.compile(r"[\s\w.,()\[\]*]*")
-TARGETS_AFTER = re.compile(
-    r"[^\n=]*,[^\n=]*(?<![-+*/%&|^@=!<>])=(?!=)|[\s\w.,()\[\]*]*(?<![=!<>])=(?!=)"
-)
-
-
-def look_at(unit: Unit, found: Updates) -> None:
-    """Sort the updates of one unit by what they change."""
-    if INDIRECT.search(unit.text):
-        found.unclear.add(unit)
-    names = found.names.setdefault(unit, {})
-    for node, augmented in targets(unit):
-        base: ast.expr = node
-        depth = 0
-        while isinstance(base, ast.Subscript):
-            base = base.value
-            depth += 1
-        nested = depth > (0 if augmented else 1)
-        match base:
-            case ast.Attribute(value=receiver, attr=attr):
-                whole = augmented and depth == 0
-                found.attributes.append(Update(unit, attr, receiver, whole, nested, node))
-                if attr == "__dict__":
-                    found.unclear.add(unit)
-            case ast.Name(id=name):
-                names[name] = max(names.get(name, 0), augmented + (augmented and depth > 0))
-            case _:
-                found.unclear.add(unit)
-    if not names:
-        del found.names[unit]
-
-
-def targets(unit: Unit) -> Iterator[tuple[ast.expr, bool]]:
-    """Yield what a unit updates: targets of augmented assignments, and subscripts stored to."""
-    seen: set[ast.AST] = set()
-    for top in unit.nodes:
-        for node in ast.walk(top):
+    def run(self) -> Events:
+        names: set[str] = set()
+        for node in self.nodes:
             match node:
                 case ast.AugAssign(target=target):
-                    seen.add(target)
-                    yield target, True
-                case ast.Subscript(ctx=ast.Store()) if node not in seen:
-                    if not is_text(node.slice):
-                        yield node, False
+                    self.updated(target, names, node)
+                case ast.Subscript(ctx=ast.Store()):
+                    self.updated(node, names, None)
+                case ast.Attribute(ctx=ast.Load(), attr=attr) if not self.used_up(node):
+                    self.events.captures.add(attr)
+                case ast.Attribute(ctx=ast.Store(), attr=attr) if self.shares(node):
+                    self.events.captures.add(attr)
+                case ast.MatchClass(kwd_attrs=attrs):
+                    self.events.captures.update(attrs, "*" if node.patterns else ())
                 case _:
                     pass
+        if self.unit.owner and not self.unit.name:
+            self.events.captures.update(self.class_attributes())
+        words = self.unit.words
+        if words & INDIRECT_UPDATES:
+            self.events.local = True
+        if words & INDIRECT_CAPTURES:
+            self.events.captures.add("*")
+        if any(self.may_be_shared(name) for name in names):
+            self.events.local = True
+        return self.events
+
+    def shares(self, node: ast.Attribute) -> bool:
+        """True if what is stored in an attribute may be held by something else as well."""
+        match self.parents.get(node):
+            case ast.Assign(targets=targets, value=value):
+                return len(targets) > 1 or not makes_new(value)
+            case ast.AnnAssign(value=value) if value is not None:
+                return not makes_new(value)
+            case ast.AugAssign():
+                return False
+            case _:
+                return True
+
+    def class_attributes(self) -> Iterator[str]:
+        """Yield the attributes of a class body: all instances share them, or fields take them."""
+        for node in self.nodes:
+            match node:
+                case ast.Assign(value=ast.Constant()):
+                    pass
+                case ast.Assign(targets=targets):
+                    for target in targets:
+                        yield from (n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+                case ast.AnnAssign(target=ast.Name(id=name)):
+                    yield name
+                case _:
+                    pass
+
+    def updated(self, target: ast.expr, names: set[str], aug: ast.AugAssign | None) -> None:
+        base = target
+        if isinstance(target, ast.Subscript) and aug is None and is_text(target.slice):
+            return  # the key of a dict: arrays have none
+        while isinstance(base, ast.Subscript):
+            base = base.value
+        match base:
+            case ast.Attribute(attr="__dict__"):
+                self.events.local = True
+            case ast.Attribute(attr=attr):
+                self.events.updates.add(attr)
+                if aug is not None and base is target:
+                    self.events.augmented.add(attr)
+            case ast.Name(id=name):
+                names.add(name)
+            case _:
+                self.events.local = True
+
+    # --- names
+
+    def may_be_shared(self, name: str) -> bool:
+        """False if the name is bound to plain values or new objects only, and has no twin."""
+        values = list(self.bound_to(name))
+        if not values or any(v is None for v in values):
+            return True
+        if all(is_plain(v) for v in values if v is not None):
+            return False
+        if not all(makes_new(v) for v in values if v is not None):
+            return True
+        return any(
+            isinstance(node, ast.Name)
+            and node.id == name
+            and isinstance(node.ctx, ast.Load)
+            and not self.used_up(node)
+            for node in self.nodes
+        )
+
+    def bound_to(self, name: str) -> Iterator[ast.expr | None]:
+        """Yield the values that the name is bound to; None for what is not an expression."""
+        for node in self.nodes:
+            match node:
+                case ast.Name(id=found, ctx=ast.Store()) if found == name:
+                    yield self.value_for(node)
+                case ast.arg(arg=found) if found == name:
+                    yield None
+                case ast.Global(names=names) | ast.Nonlocal(names=names) if name in names:
+                    yield None
+                case ast.ExceptHandler(name=found) | ast.MatchAs(name=found) if found == name:
+                    yield None
+                case ast.MatchStar(name=found) | ast.MatchMapping(rest=found) if found == name:
+                    yield None
+                case _:
+                    pass
+
+    def value_for(self, node: ast.Name) -> ast.expr | None:
+        match self.parents.get(node):
+            case ast.Assign(value=value) | ast.NamedExpr(value=value):
+                return value
+            case ast.AnnAssign(value=value) if value is not None:
+                return value
+            case ast.AugAssign():
+                return ast.Constant(0)
+            case ast.For(iter=ast.Call(func=ast.Name(id="range"))):
+                return ast.Constant(0)
+            case ast.comprehension(iter=ast.Call(func=ast.Name(id="range"))):
+                return ast.Constant(0)
+            case _:
+                return None
+
+    # --- uses
+
+    def used_up(self, node: ast.expr) -> bool:
+        """True where the value of `node` is used at once and its handle kept by nothing."""
+        parent = self.parents.get(node)
+        match parent:
+            case ast.Attribute(attr=attr):
+                return attr in METADATA
+            case ast.Subscript(value=value) if value is node:
+                return False
+            case ast.Expr() | ast.JoinedStr() | ast.FormattedValue():
+                return True
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.Subscript() | ast.Slice():
+                return not self.calls_after(node, parent)
+            case ast.Assert(test=test) | ast.If(test=test) | ast.While(test=test):
+                return test is node
+            case ast.AugAssign(target=target):
+                return target is node or not isinstance(node, (ast.List, ast.Tuple))
+            case _:
+                return False
+
+    def calls_after(self, node: ast.expr, parent: ast.AST) -> bool:
+        """True if something that may run code is evaluated between the load and its use."""
+        seen = False
+        for child in ast.iter_child_nodes(parent):
+            if child is node:
+                seen = True
+            elif seen:
+                for inner in ast.walk(child):
+                    if isinstance(inner, (ast.Call, ast.Await, ast.Yield, ast.NamedExpr)):
+                        return True
+        return False
 
 
 def is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or (
         isinstance(node, ast.Constant) and isinstance(node.value, str)
     )
+
+
+def is_plain(node: ast.expr) -> bool:
+    """True for numbers, text and None: nothing that can be changed."""
+    match node:
+        case ast.Constant():
+            return True
+        case ast.JoinedStr() | ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            return isinstance(node, ast.JoinedStr)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in PLAIN_CALLS
+        case ast.UnaryOp(operand=operand):
+            return is_plain(operand)
+        case ast.BinOp(left=left, right=right):
+            return is_plain(left) and is_plain(right)
+        case _:
+            return False
+
+
+def makes_new(node: ast.expr) -> bool:
+    """True for expressions whose value nothing else can hold."""
+    return isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Constant, ast.JoinedStr))
+
+
+def events(unit: Unit) -> Events:
+    return Scan(unit).run()
