@@ -279,9 +279,7 @@ class Frame:
         frame = self.outer()
         for link in val:
             ref = link.ref
-            mark = Mark(
-                site, (), link.prov, guessed=self.a.guessing > 0, collapsed=ref.many
-            )
+            mark = Mark(site, (), link.prov, guessed=self.a.guessing > 0, collapsed=ref.many)
             if "array" not in self.type_of(st, ref):
                 continue
             hit = True

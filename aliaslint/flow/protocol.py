@@ -32,9 +32,7 @@ def candidates(analysis: Analysis, module: Module, name: str) -> list[tuple[str,
     return analysis.candidates[key]
 
 
-def telling(
-    analysis: Analysis, found: list[tuple[str, Method]]
-) -> list[tuple[str, Method]]:
+def telling(analysis: Analysis, found: list[tuple[str, Method]]) -> list[tuple[str, Method]]:
     """Keep the classes that update an array attribute in place, and a few of the others.
 
     Those that only rebind or write their own buffers do the same to a capture: nothing.
@@ -46,9 +44,7 @@ def telling(
     return updating + others[:MAX_ALIKE]
 
 
-def updates_arrays(
-    analysis: Analysis, class_key: str, method: Method, seen: set[str]
-) -> bool:
+def updates_arrays(analysis: Analysis, class_key: str, method: Method, seen: set[str]) -> bool:
     """True if the method, or one that it calls on itself, has `self.a op= v` on an array."""
     function = analysis.classes.method(method)
     info = analysis.classes.get(class_key)

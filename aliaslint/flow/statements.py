@@ -604,6 +604,12 @@ def apply_update(
     attr: str = "",
     owners: list[Ref] | None = None,
 ) -> None:
+    if (
+        attr
+        and frame.a.guessing
+        and all(never_holds_array(frame, st, r, attr) for r in owners or ())
+    ):
+        return  # the guessed class holds a number there
     site = Site(
         frame.where(stmt.at),
         via,
@@ -616,6 +622,17 @@ def apply_update(
         frame.note_site(st, site, owners or [])
         if isinstance(stmt, ir.Aug):
             frame.a.statements[site.where] = stmt
+
+
+def never_holds_array(frame: Frame, st: State, ref: Ref, attr: str) -> bool:
+    """True if every class that the owner may have holds something else than an array there."""
+    for atom in ordered(frame.type_of(st, ref)):
+        if not isinstance(atom, Inst):
+            return False
+        kind = frame.a.kinds.attribute(atom.key, attr)
+        if not kind or "array" in kind or "unknown" in kind:
+            return False
+    return bool(frame.type_of(st, ref))
 
 
 # --- leaving

@@ -242,7 +242,7 @@ def trusted_class(analysis: Analysis, function: ir.Function, type_: Type) -> Typ
     for name in sorted(analysis.protocol):
         others = {key for key, _ in candidates(analysis, module, name)}
         if others - {atom.key for atom in type_ if isinstance(atom, Inst)}:
-            return type_ | UNKNOWN
+            return None
     return type_
 
 
@@ -374,9 +374,7 @@ def analysis_bound(frame: Frame, expr: ir.Expr) -> Site:
     """One site stands for all calls beyond the bounds of one root."""
     if frame.a.bound_site is None:
         where = frame.where(expr.at)
-        frame.a.bound_site = Site(
-            where, "unresolved", "a call beyond the bounds", collapsed=True
-        )
+        frame.a.bound_site = Site(where, "unresolved", "a call beyond the bounds", collapsed=True)
     return frame.a.bound_site
 
 

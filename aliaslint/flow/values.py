@@ -173,7 +173,6 @@ class Prov:
     in_location: bool = False
     array: bool = False  # the attribute is an array in every class that is known to have it
 
-
     def __hash__(self) -> int:
         # The telling fields only: this is hashed more than anything else.
         return hash((self.kind, self.where, self.token, self.hops))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from aliaslint.findings import Finding, Repair, Step
-from aliaslint.flow.values import Site
 from aliaslint.rules import Rule
-from aliaslint.rules.evidence import Evidence
-from aliaslint.rules.rebinding import rebind
+
+if TYPE_CHECKING:
+    from aliaslint.flow.values import Site
+    from aliaslint.rules.evidence import Evidence
 
 RULE = Rule(
     code="AL001",
@@ -74,6 +76,8 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
 
 
 def finding(rule: Rule, evidence: Evidence, site: Site) -> Finding:
+    from aliaslint.rules.rebinding import rebind
+
     return rule.finding(
         evidence.path(site.where),
         evidence.span(site.where),

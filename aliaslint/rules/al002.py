@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from aliaslint.findings import Finding
 from aliaslint.rules import Rule
 from aliaslint.rules.al001 import finding
-from aliaslint.rules.evidence import Evidence
+
+if TYPE_CHECKING:
+    from aliaslint.rules.evidence import Evidence
 
 RULE = Rule(
     code="AL002",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from aliaslint.findings import Finding, Repair
 from aliaslint.rules import Rule
-from aliaslint.rules.evidence import Evidence, Group
+
+if TYPE_CHECKING:
+    from aliaslint.rules.evidence import Evidence, Group
 
 RULE = Rule(
     code="AL101",

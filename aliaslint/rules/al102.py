@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from aliaslint.findings import Finding, Repair
-from aliaslint.flow.context import Escape
-from aliaslint.flow.values import Where
 from aliaslint.rules import Rule
-from aliaslint.rules.evidence import Evidence, capture_place
+
+if TYPE_CHECKING:
+    from aliaslint.flow.context import Escape
+    from aliaslint.flow.values import Where
+    from aliaslint.rules.evidence import Evidence
 
 RULE = Rule(
     code="AL102",
@@ -81,6 +84,8 @@ def escaped_place(escape: Escape) -> Where | None:
     victim = escape.victim
     if victim.kind != "capture" or not victim.owner:
         return None
+    from aliaslint.rules.evidence import capture_place
+
     return capture_place(victim)
 
 

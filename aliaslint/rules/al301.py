@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from aliaslint.findings import Finding, Repair, Step
 from aliaslint.program.dependencies import project_folders
 from aliaslint.program.mlx_versions import below_rope_fix
 from aliaslint.rules import Project, Rule
-from aliaslint.rules.ropes import evidence
-from aliaslint.rules.ropes.flow import Flow, Reach
-from aliaslint.rules.ropes.pairs import pair_of
+
+if TYPE_CHECKING:
+    from aliaslint.rules.ropes.flow import Flow, Reach
 
 RULE = Rule(
     code="AL301",
@@ -52,6 +53,9 @@ _UNSAFE = "a caller may depend on the folded shape, and MLX below 0.32.0 needs m
 
 def find_project(project: Project) -> Iterator[Finding]:
     """Find folded arrays that reach RoPE, where a declared floor admits MLX without the fix."""
+    from aliaslint.rules.ropes import evidence
+    from aliaslint.rules.ropes.flow import Flow
+
     files = evidence.that_may_fold(project.files)
     if not files or not below_rope_fix(project_folders(project.targets)):
         return
@@ -70,6 +74,8 @@ def is_wrong(reach: Reach) -> bool:
 
 
 def _finding(flow: Flow, reach: Reach) -> Finding:
+    from aliaslint.rules.ropes.pairs import pair_of
+
     fold = reach.value.fold
     assert fold is not None
     span = flow.span(reach.path, reach.node)

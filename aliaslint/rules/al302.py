@@ -8,8 +8,6 @@ from aliaslint.findings import Finding
 from aliaslint.program.dependencies import project_folders
 from aliaslint.program.mlx_versions import below_rope_fix
 from aliaslint.rules import Project, Rule
-from aliaslint.rules.ropes import evidence
-from aliaslint.rules.ropes.flow import Flow
 from aliaslint.source.files import SourceFile
 
 RULE = Rule(
@@ -38,6 +36,8 @@ than one sequence is decoded.""",
 
 def find_project(project: Project) -> Iterator[Finding]:
     """Find declarations that admit MLX without the fix, in a project that it concerns."""
+    from aliaslint.rules.ropes import evidence
+
     if not project.roots or not evidence.decodes_batches(project.files):
         return
     declared = below_rope_fix(project_folders(project.targets))
@@ -49,6 +49,9 @@ def find_project(project: Project) -> Iterator[Finding]:
 
 def rotates_by_a_scalar(files: tuple[SourceFile, ...]) -> bool:
     """Whether some RoPE call may get one offset for the whole batch, and for one token."""
+    from aliaslint.rules.ropes import evidence
+    from aliaslint.rules.ropes.flow import Flow
+
     for source in evidence.with_rope(files):
         for reach in Flow([source]).reaches([source.path]):
             if reach.offset in ("scalar", "unknown", "one") and reach.may_be_one_token():

@@ -10,7 +10,6 @@ from aliaslint.program import stale_captures
 from aliaslint.program.dependencies import nearest_declared, nearest_locked, project_folders
 from aliaslint.program.requirements import Declared, admitted, canonical
 from aliaslint.rules import Project, Rule
-from aliaslint.rules.ropes import evidence
 
 RULE = Rule(
     code="AL303",
@@ -46,6 +45,8 @@ _SHOWN = 3
 
 def find_project(project: Project) -> Iterator[Finding]:
     """Find declarations that admit a release with stale captures of its own."""
+    from aliaslint.rules.ropes import evidence
+
     for name in stale_captures.packages() if project.roots else ():
         if _is_own(project, name) or not evidence.decodes_batches(project.files, through=name):
             continue
@@ -73,6 +74,8 @@ def _judge(
     project: Project, name: str, item: Declared, declared: Sequence[Declared]
 ) -> Iterator[Finding]:
     """Yield the finding about one declaration, if what it admits is broken."""
+    from aliaslint.rules.ropes import evidence
+
     if item.path.name == "METADATA":
         return
     root = project.options.dependency_roots.get(name)

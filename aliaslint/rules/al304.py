@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from aliaslint.findings import Finding, Step
 from aliaslint.rules import Project, Rule
-from aliaslint.rules.ropes import evidence
-from aliaslint.rules.ropes.flow import Flow, Reach
+
+if TYPE_CHECKING:
+    from aliaslint.rules.ropes.flow import Reach
 
 RULE = Rule(
     code="AL304",
@@ -32,6 +34,9 @@ by something else. A 0-d array, an int, and an array of shape `(B,)` are right e
 
 def find_project(project: Project) -> Iterator[Finding]:
     """Find RoPE calls whose offset has shape (1,) and whose batch may be larger."""
+    from aliaslint.rules.ropes import evidence
+    from aliaslint.rules.ropes.flow import Flow
+
     files = evidence.with_one_element_offset(project.files)
     flow = Flow(project.files)
     seen = set()

@@ -205,8 +205,8 @@ def classify(evidence: Evidence, fault: Fault) -> tuple[str, Where] | None:
     if site.attr in evidence.shared:
         return None
     handed = hand_over(victim, mark)
-    if mark.guessed and site.via != "attr" and (handed is not None or victim.kind != "capture"):
-        # Which class runs is a guess: that two caches share what one of them made, too.
+    if mark.guessed and site.via.startswith("attr-"):
+        # Which class runs is a guess: that somebody keeps a buffer of the cache, too.
         return "AL102", handed or capture_place(victim) or site.where
     if handed is not None:
         return "AL201", handed
