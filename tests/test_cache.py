@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -153,3 +156,29 @@ def test_old_entries_go(place: Path) -> None:
     for number in range(60):
         cache.store(f"name{number}", Result())
     assert len(list(cache.folder().iterdir())) == 50
+
+
+def test_an_unchanged_run_loads_no_analysis(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text("def f(cache):\n    return cache.offset\n", "utf-8")
+    script = (
+        "import sys\n"
+        "from aliaslint.cli.main import main\n"
+        "try:\n"
+        "    main(['check', sys.argv[1]])\n"
+        "except SystemExit:\n"
+        "    pass\n"
+        "print([m for m in sys.modules if m.startswith(('aliaslint.flow', 'aliaslint.lower'))])\n"
+    )
+    environment = {**os.environ, "ALIASLINT_CACHE_DIR": str(tmp_path / "stored")}
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", script, str(tmp_path)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()[-1]
+        for _ in range(2)
+    ]
+    assert runs[0] != "[]"
+    assert runs[1] == "[]"
