@@ -12,6 +12,7 @@ from aliaslint.errors import UserError
 
 if TYPE_CHECKING:
     from aliaslint.program.dependencies import Dependency
+    from aliaslint.program.environments import Site
     from aliaslint.source.config import Config
     from aliaslint.source.files import SourceFile
 
@@ -63,7 +64,7 @@ def installed_package(name: str, python: Path | None) -> Path:
     return folder
 
 
-def _sites(python: Path | None) -> list[Path]:
+def _sites(python: Path | None) -> Sequence[Site]:
     from aliaslint.program.environments import site_folders
 
     if python:

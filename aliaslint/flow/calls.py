@@ -651,10 +651,7 @@ def class_call(
             return frame.fresh(expr.at, frozenset({Inst(key)}))
         return unresolved(frame, st, args, expr, f"{info.name if info else key}.{name}")
     function = frame.a.classes.method(method)
-    if method.role == "class":
-        inner = args.after(frame.class_val(key))
-    else:
-        inner = args
+    inner = args.after(frame.class_val(key)) if method.role == "class" else args
     val = invoke(frame, st, function, key, inner, expr)
     return handed(frame, st, val, name, expr)
 
@@ -817,7 +814,7 @@ def invoke(
             for val, node in args.all():
                 frame.read(st, val, node.at if node else expr.at)
             return frame.fresh(expr.at, ARRAY)
-    nodes = dict(zip(bound, [None] * len(bound), strict=True))
+    nodes: dict[str, ir.Expr | None] = dict.fromkeys(bound)
     nodes.update(argument_nodes(function, args))
     return apply_call(frame, st, function, cls, bound, nodes, up, expr, hand_over)
 

@@ -180,12 +180,13 @@ def leftovers(frame: Frame, val: Val, state: State) -> None:
                 for entry in stale:
                     if entry.mark is ENTRY:
                         continue
-                    if owner and isinstance(key, str) and "name" in entry.mark.site.via:
-                        if link.prov.kind in {"initial", "token"} or link.prov.in_location:
-                            analysis.fault(entry, here, (), "left")
-                            continue
+                    local = isinstance(key, str) and "name" in entry.mark.site.via
+                    held = link.prov.kind in {"initial", "token"} or link.prov.in_location
+                    if owner and local and held:
+                        analysis.fault(entry, here, (), "left")
+                        continue
                     analysis.escape(entry, here)
-    for link, stale in val.items():
+    for stale in val.values():
         for entry in stale:
             if entry.mark is not ENTRY:
                 analysis.escape(entry, here)

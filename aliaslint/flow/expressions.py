@@ -178,9 +178,9 @@ def instance_attr(frame: Frame, st: State, ref: Ref, key: str, name: str, expr: 
     if method is not None and st.peek(ref, name) is None:
         return single(frame.refs.init(ref, f"()#{name}", NOTHING), STATIC_PROV)
     getter = info.find("__getattr__") if info else None
-    if getter is not None and st.peek(ref, name) is None:
-        if not frame.a.kinds.attribute(key, name):
-            return frame.plain(UNKNOWN)
+    unset = getter is not None and st.peek(ref, name) is None
+    if unset and not frame.a.kinds.attribute(key, name):
+        return frame.plain(UNKNOWN)
     return field_val(frame, st, ref, name, expr)
 
 
@@ -297,7 +297,9 @@ def slice_container(frame: Frame, st: State, ref: Ref, expr: ir.Item) -> Val:
     made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("list"))
     frame.looking_up = expr.at
     fields = st.heap.get(ref, {})
-    constants = {k: v for k, v in fields.items() if isinstance(k, Pos) and k.kind == "i"}
+    constants: dict[Key, Val] = {
+        k: v for k, v in fields.items() if isinstance(k, Pos) and k.kind == "i"
+    }
     st.heap[ref] = {k: v for k, v in fields.items() if k not in constants}
     inner = any_element(frame, st, ref)
     st.heap[ref] = {**st.heap[ref], **constants}
@@ -344,7 +346,8 @@ def index_keys(frame: Frame, st: State, ref: Ref, index: Val) -> list[Pos]:
     for link in index:
         match link.ref.kind:
             case "const":
-                _, value = link.ref.payload  # type: ignore[misc]
+                assert isinstance(link.ref.payload, tuple)
+                value: object = link.ref.payload[1]
                 keys.append(ANY if value == "?" else Pos("i", value))
             case "pos":
                 assert isinstance(link.ref.key, Pos)
@@ -467,7 +470,7 @@ def repeated(frame: Frame, st: State, vals: list[Val], expr: ir.Fresh) -> Val:
         inner = join(inner, element(frame, st, link.ref, ANY))
     count = next((k.ref.payload[1] for k in vals[1] if isinstance(k.ref.payload, tuple)), None)
     known = isinstance(count, int) and 0 <= count <= 4
-    for k in range(count if known else 2):  # type: ignore[call-overload]
+    for k in range(count if known and isinstance(count, int) else 2):
         st.put(made, Pos("i", k), inner)
     if known:
         st.put(made, "#len", single(frame.refs.const(count, SCALAR), FRESH_PROV))

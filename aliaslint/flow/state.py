@@ -174,10 +174,7 @@ def is_object(ref: Ref) -> bool:
 
 
 def holds(val: Val, ref: Ref) -> bool:
-    for link in val:
-        if link[0] is ref:
-            return True
-    return False
+    return any(link[0] is ref for link in val)
 
 
 def marked(val: Val, ref: Ref, mark: Mark) -> Val:

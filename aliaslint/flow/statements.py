@@ -145,8 +145,8 @@ def assign(frame: Frame, stmt: ir.Assign, st: State) -> State | None:
                 if link.ref.type == UNKNOWN:
                     st.narrowed[link.ref] = ARRAY
     frame.value_at = stmt.value.at
-    for target in stmt.targets:
-        assign_to(frame, target, val, st)
+    for each in stmt.targets:
+        assign_to(frame, each, val, st)
     frame.value_at = None
     return st
 
@@ -702,9 +702,12 @@ def match_(frame: Frame, stmt: ir.Match, st: State) -> State | None:
         for target, path in case.binds:
             val = subject
             for step in path:
-                kind, what = step  # type: ignore[misc]
+                assert isinstance(step, tuple)
+                kind: str = step[0]
+                what: object = step[1]
                 if kind == "attr":
-                    val = load_attr(frame, branch, val, what, ir.Attr(case.at, stmt.subject, what))
+                    node_ = ir.Attr(case.at, stmt.subject, str(what))
+                    val = load_attr(frame, branch, val, str(what), node_)
                     continue
                 pos = Pos("i", what) if isinstance(what, (int, str)) and what != "*" else ANY
                 node = ir.Item(case.at, stmt.subject, None)

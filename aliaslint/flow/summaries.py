@@ -513,7 +513,8 @@ class Applying:
         type_ = frame.a.init_type(base, key) if base.kind in {"root", "init"} else ref.type
         inner = frame.refs.init(base, key, type_)
         exit_state = self.summary.state or self.summary.raised
-        assert ref.base is not None and ref.key is not None
+        assert ref.base is not None
+        assert ref.key is not None
         if exit_state is None or exit_state.peek(ref.base, ref.key) is None:
             return inner  # held by a facet only: the object itself was not looked at
         if base.kind in {"root", "init", "alloc", "class", "module"} and st.peek(base, key) is None:
@@ -651,9 +652,9 @@ class Applying:
             if through not in derived_params(self.frame.a, self.function):
                 spared |= self.argument_bindings(node)
                 mark = replace(mark, meant=True)
-            if isinstance(node, ir.Name) and node.scope == "local":
-                if node.name in self.frame.fn.params:
-                    outer_through = node.name
+            own = isinstance(node, ir.Name) and node.scope == "local"
+            if isinstance(node, ir.Name) and own and node.name in self.frame.fn.params:
+                outer_through = node.name
         here = self.mark(mark)
         if ref.many or (self.frame.alternatives and not self.of_receiver(ref)):
             here = replace(here, collapsed=True)

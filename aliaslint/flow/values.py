@@ -28,13 +28,13 @@ class Pos(NamedTuple):
     """
 
     kind: str
-    index: object = None
+    index: object = None  # type: ignore[assignment]
     space: Ref | None = None
 
 
 ANY = Pos("?")
 SUMMARY = frozenset({"*", "old", "?"})
-Key = Union[str, Pos]
+Key = Union[str, Pos]  # noqa: UP007 - a forward reference inside
 
 
 class Ref:
@@ -61,7 +61,7 @@ class Ref:
         self.id = id_
         elements = isinstance(key, Pos)
         self.depth: int = 0 if base is None else base.depth + (4 if elements else 1)
-        self.many = (
+        self.many: bool = (
             (base is not None and base.many)
             or (isinstance(key, Pos) and key.kind in SUMMARY)
             or any(p.kind in SUMMARY for p in positions)

@@ -112,10 +112,8 @@ class Kinds:
             self._assigned[info.key] = table
             for method in (*info.methods.values(), *info.setters.values()):
                 if (
-                    method.owner is info
-                    and method.role != "static"
-                    or method.node.name == "__new__"
-                ):
+                    method.owner is info and method.role != "static"
+                ) or method.node.name == "__new__":
                     function = self.classes.method(method)
                     for name, expr, path in self._own_assignments(info, function, method.role):
                         table.setdefault(name, []).append((expr, path, function))

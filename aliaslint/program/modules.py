@@ -12,8 +12,8 @@ from pathlib import Path
 
 from aliaslint.lower import ir
 from aliaslint.lower.lowering import Lowering
-from aliaslint.source.files import split_lines
 from aliaslint.program.types import ClassOf, Ext, FuncOf, Mod
+from aliaslint.source.files import split_lines
 
 DefNode = ast.FunctionDef | ast.AsyncFunctionDef
 BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)

@@ -3,7 +3,7 @@
 A rule module is `alNNN.py`. It holds `RULE = Rule(...)`, which is the rule's metadata and its
 documentation page, and may hold
 
-- `find_in_program(evidence)`: the detection on the analysed program, called by `aliaslint.analysis`;
+- `find_in_program(evidence)`: the detection on the program, called by `aliaslint.analysis`;
 - `find_project(project: Project) -> Iterable[Finding]`: a check of the whole project rather than
   of a program (configuration, declared dependencies), called by `aliaslint.engine` once a run.
 

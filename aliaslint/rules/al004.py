@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from aliaslint.findings import Finding, Repair
+from aliaslint.findings import Finding, Repair, Step
 from aliaslint.rules import Rule
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def trace(evidence: Evidence, group: Group, mark: Mark) -> tuple[object, ...]:  # type: ignore[type-arg]
+def trace(evidence: Evidence, group: Group, mark: Mark) -> tuple[Step, ...]:
     first = mark.source if mark.source and mark.source.kind == "capture" else group.victim
     return evidence.trace(group, evidence.capture_steps(first))
 

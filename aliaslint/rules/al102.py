@@ -53,9 +53,10 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
                 steps = evidence.trace(group, evidence.capture_steps(group.victim))
                 yield finding(evidence, where, group.victim.text, reason, steps)
     for escape in evidence.analysis.escapes.values():
-        where = escaped_place(escape)
-        if where is None or where in told or where in seen or not evidence.in_target(where):
+        place = escaped_place(escape)
+        if place is None or place in told or place in seen or not evidence.in_target(place):
             continue
+        where = place
         seen.add(where)
         site = escape.mark.site
         text = f"`{evidence.text(site.where)}` ({evidence.place(site.where)})"

@@ -223,7 +223,7 @@ def has_owner(victim: Prov, mark: Mark) -> bool:
     for prov in (victim, mark.source):
         if prov is None:
             continue
-        if prov.owner or prov.in_location and prov.kind == "initial":
+        if prov.owner or (prov.in_location and prov.kind == "initial"):
             return True
         if any(hop.kind in {"store", "hand-over"} for hop in prov.hops):
             return True

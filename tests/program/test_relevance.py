@@ -12,7 +12,7 @@ from aliaslint.findings import Finding
 from aliaslint.source.files import SourceFile, read
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "fixtures"))
-from fixture_loader import Fixture, collect  # noqa: E402
+from fixture_loader import Fixture, collect
 
 PROGRAMS = [f for kind in ("flag", "clean", "fix") for f in collect(kind)]
 
