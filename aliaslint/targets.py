@@ -65,11 +65,11 @@ def installed_package(name: str, python: Path | None) -> Path:
 
 
 def _sites(python: Path | None) -> Sequence[Site]:
-    from aliaslint.program.environments import site_folders
+    from aliaslint.program.environments import Site, site_folders
 
     if python:
         return site_folders(python)
-    own = [Path(entry) for entry in sys.path if entry and Path(entry).name in _SITES]
+    own = [Site(Path(entry)) for entry in sys.path if entry and Path(entry).name in _SITES]
     active = os.environ.get("VIRTUAL_ENV")
     return [*(site_folders(Path(active)) if active and Path(active).is_dir() else ()), *own]
 

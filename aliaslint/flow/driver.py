@@ -181,8 +181,8 @@ def leftovers(frame: Frame, val: Val, state: State) -> None:
                     if entry.mark is ENTRY:
                         continue
                     local = isinstance(key, str) and "name" in entry.mark.site.via
-                    held = link.prov.kind in {"initial", "token"} or link.prov.in_location
-                    if owner and local and held:
+                    stays = link.prov.kind in {"initial", "token"} or link.prov.in_location
+                    if owner and local and stays:
                         analysis.fault(entry, here, (), "left")
                         continue
                     analysis.escape(entry, here)
