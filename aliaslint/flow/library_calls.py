@@ -300,7 +300,7 @@ def attributes_by_name(frame: Frame, st: State, refs: list[Ref], expr: ir.Expr) 
             info = frame.a.classes.get(atom.key) if isinstance(atom, Inst) else None
             for ancestor in info.mro if info else ():
                 names |= set(frame.a.kinds.assigned(ancestor))
-        for name in sorted(names):
+        for name in sorted(names - {"__dict__"}):  # Assigned in `__setstate__`: this very dict.
             if not name.startswith(("#", "()", "@", "<", "as:")):
                 node = ir.Attr(expr.at, ir.Const(expr.at, None), name)
                 link = Link(ref, STATIC_PROV)
