@@ -626,12 +626,7 @@ def comprehension(frame: Frame, expr: ir.Comprehension, st: State) -> Val:
     frame.emitters.pop()
     if after is not None and after is not st:
         replace(st, after)
-    made = moved_container(frame, made)
     return single(made, FRESH_PROV)
-
-
-def moved_container(frame: Frame, ref: Ref) -> Ref:
-    return ref
 
 
 @handles(ir.Opaque)

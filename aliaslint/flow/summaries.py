@@ -38,6 +38,7 @@ from aliaslint.flow.values import (
     Stales,
     Val,
     Where,
+    join,
     proven,
 )
 from aliaslint.lower import ir
@@ -325,7 +326,7 @@ def run(
     if end is not None:
         frame.returns.append((frame.plain(frozenset({"none"})), end))
     for val, state in frame.returns:
-        summary.value = val if summary.value is None else merge(summary.value, val)
+        summary.value = val if summary.value is None else join(summary.value, val)
         summary.state = (
             state
             if summary.state is None
@@ -335,12 +336,6 @@ def run(
     summary.updates = frame.updates
     summary.reads = list(frame.reads.values())
     return summary
-
-
-def merge(a: Val, b: Val) -> Val:
-    from aliaslint.flow.values import join
-
-    return join(a, b)
 
 
 def prepare_frame(frame: Frame, st: State) -> None:
