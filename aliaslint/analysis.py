@@ -35,10 +35,10 @@ class AnalysisOptions:
 
 
 def analyse(
-    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = True
+    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = False, thorough: bool = True
 ) -> Result:
     """Return the findings of all rules in `files`, unselected and unsuppressed, sorted."""
-    run = examine(files, options, all_roots=all_roots)
+    run = examine(files, options, all_roots=all_roots, thorough=thorough)
     result = Result(errors=run.errors)
     if run.analysis is not None:
         from aliaslint.rules import modules
@@ -67,18 +67,18 @@ class Run:
 
 
 def examine(
-    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = True
+    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = False, thorough: bool = True
 ) -> Run:
     """Parse and analyse `files`; nothing in them is imported or executed.
 
-    With `all_roots` each function is interpreted, those included that can yield no finding.
-    Leaving them out loses nothing, but finding them still costs more than it saves.
+    With `all_roots` each function is interpreted on its own, those included that can yield no
+    finding: slow, for tests. `thorough` follows what a cache of unknown class may write into its
+    own buffers, which is told as AL102 at most.
     """
     from aliaslint.flow import library_calls, statements
     from aliaslint.flow.context import Analysis
-    from aliaslint.flow.driver import analyse_leftovers, analyse_module
+    from aliaslint.flow.driver import analyse_leftovers, analyse_module, select_roots
     from aliaslint.program.modules import ModuleTable
-    from aliaslint.program.relevance import relevance_of
     from aliaslint.source.parsing import parse
 
     _ = library_calls, statements  # they register their transfer functions
@@ -96,9 +96,9 @@ def examine(
         protocol,
         frozenset(options.exposed_attributes),
     )
-    if not all_roots:
-        analysis.relevance = relevance_of(table, protocol)
     targets = list(table.targets())
+    if not all_roots:
+        select_roots(analysis, targets, thorough)
     for module in targets:
         analyse_module(analysis, module)
     analyse_leftovers(analysis, {module.id for module in targets})

@@ -111,7 +111,6 @@ class Analysis:
         modules: ModuleTable,
         protocol: frozenset[str],
         exposed: frozenset[str] = frozenset({"offset"}),
-        relevance: Relevance | None = None,
     ) -> None:
         self.modules = modules
         self.classes = ClassTable(modules)
@@ -119,7 +118,7 @@ class Analysis:
         self.refs = Refs()
         self.protocol = protocol
         self.exposed = exposed
-        self.relevance = relevance or Relevance(everything=True)
+        self.relevance: Relevance | None = None  # None: everything is interpreted
         self.summaries: dict[str, dict[object, Summary]] = {}
         self.active: dict[tuple[str, object], Summary] = {}
         self.faults: dict[tuple[object, ...], Fault] = {}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from functools import partial
 
-from aliaslint.flow.context import LESS_FUEL, MAX_FUEL, Analysis, Exhausted
+from aliaslint.flow.context import MAX_FUEL, Analysis, Exhausted
 from aliaslint.flow.expressions import Stopped
 from aliaslint.flow.frame import Frame
 from aliaslint.flow.state import State, is_object
@@ -18,31 +18,53 @@ from aliaslint.program.modules import Module
 from aliaslint.program.types import UNKNOWN, ClassOf, Inst, Map, Seq, Type, is_plain
 
 
+def select_roots(analysis: Analysis, targets: list[Module], thorough: bool) -> None:
+    """Find out which functions have to be interpreted on their own, before any is."""
+    from aliaslint.flow.protocol import candidates
+    from aliaslint.program.reach import Reach
+    from aliaslint.program.relevance import Relevance
+
+    reach = Reach(analysis.kinds, analysis.protocol, partial(candidates, analysis))
+    for module in targets:
+        for function, cls in roots(analysis, module):
+            reach.function_node(function, cls)
+        reach.function_node(analysis.kinds.module_function(module), None)
+    relevance = Relevance(reach)
+    relevance.solve(thorough)
+    analysis.relevance = relevance
+
+
+def matters(analysis: Analysis, function: ir.Function, cls: str | None) -> bool:
+    if analysis.relevance is None or analysis.relevance.matters(function, cls):
+        return True
+    analysis.passed_over += 1
+    return False
+
+
 def analyse_module(analysis: Analysis, module: Module) -> None:
     """Analyse every function of the module that matters, and its own statements."""
     for function, cls in roots(analysis, module):
-        if suspicious(analysis, function):
+        if matters(analysis, function, cls):
             analyse_root(analysis, function, cls)
-        else:
-            analysis.passed_over += 1
-    if len(analysis.modules.by_id) <= SMALL_PROGRAM and analysis.relevance.body(module.id):
-        analyse_root(analysis, analysis.kinds.module_function(module), None)
+    body = analysis.kinds.module_function(module)
+    if matters(analysis, body, None):
+        analyse_root(analysis, body, None)
 
 
 def analyse_leftovers(analysis: Analysis, targets: set[str]) -> None:
     """Nested functions that nothing was seen to call."""
     called = {key for keys in analysis.resolved.values() for key in keys}
     for key, function in list(analysis.classes.registered.items()):
-        relevant = analysis.relevance.function(function.module, function.at[0])
-        if relevant and key not in called and function.module in targets:
-            analyse_root(analysis, function, analysis.closure_class.get(key))
+        if key in called or function.module not in targets:
+            continue
+        cls = analysis.closure_class.get(key)
+        if matters(analysis, function, cls):
+            analyse_root(analysis, function, cls)
 
 
 def roots(analysis: Analysis, module: Module) -> Iterator[tuple[ir.Function, str | None]]:
     for name, (kind, node) in list(module.names.items()):
         if kind == "func":
-            if not analysis.relevance.function(module.id, node.lineno):  # type: ignore[attr-defined]
-                continue
             key = f"{module.id}:{name}:{node.lineno}:{node.col_offset}"  # type: ignore[attr-defined]
             function = analysis.classes.function(key)
             if function is not None:
@@ -65,8 +87,6 @@ def class_roots(analysis: Analysis, info: ClassInfo) -> Iterator[tuple[ir.Functi
         for method in (*ancestor.methods.values(), *ancestor.setters.values()):
             if ancestor is not info and info.find(method.node.name) is not method:
                 continue
-            if not analysis.relevance.function(ancestor.module.id, method.node.lineno):
-                continue
             function = analysis.classes.method(method)
             if ancestor is info or updates_attributes(function):
                 yield function, info.key
@@ -80,7 +100,7 @@ def updates_attributes(function: ir.Function) -> bool:
 
 def analyse_root(analysis: Analysis, function: ir.Function, cls: str | None) -> None:
     """Interpret a function with parameters of which nothing is known but their kinds."""
-    analysis.fuel = fuel_for(analysis, function)
+    analysis.fuel = MAX_FUEL
     frame = Frame(analysis, function, cls, 0)
     st = State()
     for name, kind in zip(function.params, function.kinds, strict=True):
@@ -105,35 +125,6 @@ def analyse_root(analysis: Analysis, function: ir.Function, cls: str | None) -> 
         states.append(({}, end))
     for val, state in states:
         leftovers(frame, val, state)
-
-
-CAPTURE = re.compile(
-    r"(?:^|[^=!<>])=\s*(?:\w[\w.\[\]]*)?\.(?:offset|left_padding|lengths|state|keys|values)\b(?!\()"
-    r"|\.\w+\s*[-+*/%&|^@]=|copy\(|vars\(|\*= ?\w*scale"
-)
-
-
-def suspicious(analysis: Analysis, function: ir.Function) -> bool:
-    """In a large program only functions with a capture or an update in sight are interpreted
-    on their own; what they call is followed all the same."""
-    if len(analysis.modules.by_id) <= SMALL_PROGRAM:
-        return True
-    lines = analysis.modules.by_id[function.module].lines
-    text = "\n".join(lines[max(function.at[0] - 1, 0) : function.at[2]])
-    return CAPTURE.search(text) is not None
-
-
-def fuel_for(analysis: Analysis, function: ir.Function) -> int:
-    """In a large program, functions without a capture or an update in sight get less."""
-    if len(analysis.modules.by_id) <= SMALL_PROGRAM:
-        return MAX_FUEL
-    lines = analysis.modules.by_id[function.module].lines
-    text = "\n".join(lines[max(function.at[0] - 1, 0) : function.at[2]])
-    return MAX_FUEL if CAPTURE.search(text) and len(text) < LONG_FUNCTION else LESS_FUEL
-
-
-SMALL_PROGRAM = 40  # modules
-LONG_FUNCTION = 6_000  # characters
 
 
 def parameter(

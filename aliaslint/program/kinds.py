@@ -48,7 +48,9 @@ class Kinds:
         self._globals: dict[tuple[str, str], Type] = {}
         self._returns: dict[tuple[str, str], Type] = {}
         self._evidence: dict[str, frozenset[str]] = {}
+        self._variables: dict[tuple[str, str, str | None], Type] = {}
         self._active: set[object] = set()
+        self._cuts = 0  # questions that were not followed: what rests on one is not kept
         self._depth = 0
 
     # --- attributes
@@ -59,6 +61,7 @@ class Kinds:
         if key in self._attributes:
             return self._attributes[key]
         if key in self._active:
+            self._cuts += 1
             return NOTHING
         info = self.classes.get(class_key)
         if info is None:
@@ -176,6 +179,7 @@ class Kinds:
         if key in self._returns:
             return self._returns[key]
         if key in self._active or self._depth > MAX_DEPTH:
+            self._cuts += 1
             return UNKNOWN
         self._active.add(key)
         result = NOTHING
@@ -196,7 +200,13 @@ class Kinds:
     def variables(self, function: ir.Function) -> dict[str, list[tuple[ir.Expr | None, Path]]]:
         if function.key not in self._locals:
             table: dict[str, list[tuple[ir.Expr | None, Path]]] = {}
-            for target, value, path in bindings(function.body):
+            bodies = [function.body]
+            bodies.extend(
+                expr.body
+                for expr in expressions(function.body)
+                if isinstance(expr, ir.Comprehension)
+            )
+            for target, value, path in dict.fromkeys(b for body in bodies for b in bindings(body)):
                 if isinstance(target, ir.ToName) and target.scope == "local":
                     table.setdefault(target.name, []).append((value, path))
             self._locals[function.key] = table
@@ -204,10 +214,14 @@ class Kinds:
 
     def variable(self, function: ir.Function, name: str, class_key: str | None) -> Type:
         key = (function.key, name, class_key)
+        if key in self._variables:
+            return self._variables[key]
         if key in self._active or self._depth > MAX_DEPTH:
+            self._cuts += 1
             return NOTHING
         self._active.add(key)
         self._depth += 1
+        cuts = self._cuts
         result = NOTHING
         if name in function.params:
             result |= self.parameter(function, name, class_key)
@@ -215,6 +229,8 @@ class Kinds:
             result |= self.through(self.expression(expr, function, class_key), path)
         self._depth -= 1
         self._active.discard(key)
+        if cuts == self._cuts or not self._depth:
+            self._variables[key] = result
         return result
 
     def parameter(self, function: ir.Function, name: str, class_key: str | None) -> Type:
@@ -397,7 +413,10 @@ class Kinds:
 
     def expression(self, expr: ir.Expr | None, fn: ir.Function, cls: str | None) -> Type:
         """Return the type of an expression of `fn`, where `self` is an instance of `cls`."""
-        if expr is None or self._depth > MAX_DEPTH:
+        if expr is None:
+            return UNKNOWN
+        if self._depth > MAX_DEPTH:
+            self._cuts += 1
             return UNKNOWN
         self._depth += 1
         result = self._expression(expr, fn, cls)
@@ -436,7 +455,7 @@ class Kinds:
                 element = NOTHING
                 for node in statements(body):
                     if isinstance(node, ir.Emit):
-                        element |= self._comprehension_value(node.value, body, fn, cls)
+                        element |= self.expression(node.value, fn, cls)
                 return frozenset({Map(element) if kind == "dict" else Seq(kind, element)})
             case ir.Choice(then=then, other=other):
                 return self.expression(then, fn, cls) | self.expression(other, fn, cls)
@@ -451,15 +470,6 @@ class Kinds:
                 return frozenset({FuncOf(function.key)})
             case _:
                 return UNKNOWN
-
-    def _comprehension_value(
-        self, value: ir.Expr, body: ir.Stmt, fn: ir.Function, cls: str | None
-    ) -> Type:
-        table = self.variables(fn)
-        for target, source, path in bindings(body):
-            if isinstance(target, ir.ToName):
-                table.setdefault(target.name, []).append((source, path))
-        return self.expression(value, fn, cls)
 
     def _display(
         self, kind: str, items: tuple[ir.Expr, ...], fn: ir.Function, cls: str | None

@@ -47,10 +47,14 @@ class Module:
     body: ir.Function | None = None
     imports_mlx: bool = False
     imports_other_arrays: bool = False
+    mlx_names: frozenset[str] = frozenset()  # what `mlx.core` is called here
 
     def __post_init__(self) -> None:
         self.lowering = Lowering(self.id)
         collect_names(self, self.tree.body)
+        self.mlx_names = frozenset(
+            name for name, (_, value) in self.names.items() if value in {"mlx.core", "mlx:core"}
+        )
         for kind, value in self.names.values():
             if kind in {"module", "import"}:
                 top = str(value).partition(".")[0].partition(":")[0]

@@ -1,183 +1,240 @@
-"""Which functions can yield a finding at all, so that only they are interpreted.
+"""Which functions can yield a finding at all, so that only they are interpreted on their own.
 
-The answer errs on the side of too much. A function that is interpreted on its own finds what
-happens in itself and in what it calls. So it matters only if it, or something that it can lead
-to, updates a handle in place, and if it can lead to something that holds one meanwhile.
+Interpreting a function finds what happens in it and in all that it calls. It is worth that only
 
-What a function can lead to is taken by names: every function, class and method whose name its
-text mentions, from any module, and all methods of each class that is mentioned.
+- if it updates an attribute in place, or what a name of its own holds while more may hold it;
+- if it hands something that is used afterwards to a parameter that is updated, or gives such a
+  parameter its kind;
+- or if something is captured in it, or by a call that leaves the capture behind, and it leads to
+  an update of the same attribute. A capture that ends with the call that made it is found there,
+  unless only a caller can tell which class is updated.
+
+The answer errs on the side of too much; `program/scan.py` says how each function is looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from aliaslint.program.events import Events, events
-from aliaslint.program.modules import Module, ModuleTable
-from aliaslint.program.units import Unit, units
+from aliaslint.lower import ir
+from aliaslint.lower.walk import children
+from aliaslint.program.reach import Reach
+from aliaslint.program.scan import CallSite, Scan, Update, arguments, called_name
+from aliaslint.program.types import PLAIN, ClassOf, FuncOf, Inst, Type
 
 
 @dataclass(slots=True)
+class Written:
+    """Parameters that a function updates; `weak` are those whose kind its callers may settle."""
+
+    function: ir.Function
+    params: set[str] = field(default_factory=set)
+    weak: set[str] = field(default_factory=set)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names under which it may be called."""
+        if self.function.name == "__init__" and self.function.class_key:
+            return (self.function.class_key.rpartition(":")[2], "__init__")
+        return (self.function.name,)
+
+
 class Relevance:
-    """The units that matter. `functions`: for the lines of each function whether it does."""
+    """Answers for the functions of one program, once `solve` has run."""
 
-    functions: dict[str, dict[tuple[int, int], bool]] = field(default_factory=dict)
-    bodies: set[str] = field(default_factory=set)
-    everything: bool = False
+    def __init__(self, reach: Reach) -> None:
+        self.reach = reach
+        self.local: set[str] = set()  # keys of functions with an update that others may see
+        self.written: dict[str, Written] = {}
+        self.pending: list[Written] = []
+        self.known_sources: dict[ir.Expr, set[str]] = {}
+        self.callees: dict[ir.Call, Type] = {}
 
-    def function(self, module_id: str, line: int) -> bool:
-        """True if the function that holds this line has to be interpreted on its own."""
-        if self.everything:
+    def solve(self, thorough: bool) -> None:
+        self.reach.build()
+        self.reach.solve(thorough)
+        for unit in self.reach.units.values():
+            if unit.scan is not None:
+                self._own_updates(unit.scan, unit.class_key)
+        self._callers(self.reach.scans())
+
+    def matters(self, function: ir.Function, class_key: str | None) -> bool:
+        """True if the function, with this class as its receiver's, is to be interpreted."""
+        while function.parent is not None:
+            function, class_key = function.parent, function.parent.class_key
+        if function.key in self.local:
             return True
-        for (first, last), matters in self.functions.get(module_id, {}).items():
-            if first <= line <= last:
-                return matters
-        return self.body(module_id)
+        unit = self.reach.units.get(("f", function.key, class_key or ""))
+        if unit is None or unit.scan is None:
+            return True
+        captures = self.reach.seen_captures(unit)
+        return bool(self.reach.bits.meeting(self.reach.updates[unit.node], captures))
 
-    def body(self, module_id: str) -> bool:
-        """True if the module's own statements have to be interpreted."""
-        return self.everything or module_id in self.bodies
+    # --- updates of what a name holds
+
+    def _own_updates(self, found: Scan, class_key: str | None) -> None:
+        for update in found.updates:
+            base = update.base
+            if not isinstance(base, ir.Name):
+                if not update.item and self.reach.may_be_array(update, class_key):
+                    self.local.add(found.function.key)
+                continue
+            sources = set(self.reach.sources(base, update.function, found, class_key, set()))
+            known, possible = self._kind_of(update, class_key)
+            given = base.name in update.function.params and not known
+            if (known or possible and not given) and (
+                sources - {"="} or self._is_held(found, base.name, None)
+            ):
+                self.local.add(found.function.key)
+            if known or possible:
+                params = {s[1:] for s in sources if s.startswith("%")}
+                params &= set(update.function.params)
+                self._add(update.function, params, set() if known else params)
+
+    def _kind_of(self, update: Update, class_key: str | None) -> tuple[bool, bool]:
+        """Return whether the updated thing is known to be an array, and whether it may turn out
+        to be one once a caller tells more."""
+        kinds = self.reach.kinds
+        type_ = kinds.expression(update.base, update.function, class_key)
+        if update.inside:
+            return holds_array(type_), self.reach.may_be_array(update, class_key)
+        name = update.base.name if isinstance(update.base, ir.Name) else ""
+        known = "array" in type_ or name in kinds.array_evidence(update.function)
+        return known, "unknown" in type_ or not type_
+
+    def _is_held(self, found: Scan, name: str, but: ir.Call | None) -> bool:
+        """True if something else may hold what the name holds: another name, an object, or
+        what a call that was given it gives back or keeps."""
+        if name in found.held:
+            return True
+        return any(
+            site.call is not but and self._may_keep(found, site)
+            for site in found.passed.get(name, ())
+        )
+
+    def _may_keep(self, found: Scan, site: CallSite) -> bool:
+        own = found.function.class_key
+        return "*" in self.reach.sources(site.call, site.function, found, own, set())
+
+    # --- calls that hand something to a parameter that is updated
+
+    def _callers(self, scans: list[Scan]) -> None:
+        """Follow updated parameters up through calls, until nothing is added."""
+        sites: dict[str, list[tuple[Scan, CallSite]]] = {}
+        for found in scans:
+            for site in found.calls:
+                sites.setdefault(called_name(site.call), []).append((found, site))
+                if not (isinstance(site.call.fn, ir.Name) and site.call.fn.scope == "global"):
+                    sites.setdefault("__call__", []).append((found, site))
+        self.pending = list(self.written.values())
+        while self.pending:
+            written = self.pending.pop()
+            for name in written.names:
+                for found, site in sites.get(name, ()):
+                    if self._may_call(found, site, written.function):
+                        self._call(written, found, site)
+
+    def _may_call(self, found: Scan, site: CallSite, function: ir.Function) -> bool:
+        """True if the call may be one of `function`. A receiver of which nothing is known here
+        gets its class from a caller, who is told by the bits of its own."""
+        call = site.call
+        if call not in self.callees:
+            own = found.function.class_key
+            self.callees[call] = self.reach.kinds.expression(call.fn, site.function, own)
+        for atom in self.callees[call]:
+            match atom:
+                case FuncOf(key=key):
+                    if key == function.key or key.rpartition(":")[0] == function.key:
+                        return True
+                    found_function = self.reach.kinds.find_function(key)
+                    if found_function is function or key.startswith(function.key):
+                        return True
+                case Inst(key=key) if function.name == "__call__":
+                    if self._inherits(key, function):
+                        return True
+                case ClassOf(key=key) if function.name in {"__init__", "__new__"}:
+                    if self._inherits(key, function):
+                        return True
+                case _:
+                    pass
+        return False
+
+    def _inherits(self, class_key: str, function: ir.Function) -> bool:
+        info = self.reach.kinds.classes.get(class_key)
+        return info is not None and any(a.key == function.class_key for a in info.mro)
+
+    def _call(self, written: Written, found: Scan, site: CallSite) -> None:
+        for param, arg in arguments(written.function, site.call):
+            if param not in written.params:
+                continue
+            sources = self._sources(found, site, arg)
+            weak = param in written.weak
+            if self._settles(found, site, arg) if weak else (
+                self._is_used_after(found, site, arg, sources) or self._gives_back(written, param)
+            ):
+                self.local.add(found.function.key)
+            params = {s[1:] for s in sources if s.startswith("%")} & set(site.function.params)
+            self._add(site.function, params, params if weak else set())
+            if weak:
+                deciding = self._deciding(found, site, arg)
+                self._add(site.function, deciding, deciding)
+
+    def _settles(self, found: Scan, site: CallSite, arg: ir.Expr) -> bool:
+        """True if the argument is known to be an array, which the callee does not know."""
+        own = found.function.class_key
+        return holds_array(self.reach.kinds.expression(arg, site.function, own))
+
+    def _deciding(self, found: Scan, site: CallSite, arg: ir.Expr) -> set[str]:
+        """Return the parameters that the kind of an argument of unknown kind may depend on."""
+        own = found.function.class_key
+        if "unknown" not in self.reach.kinds.expression(arg, site.function, own):
+            return set()
+        seen: set[str] = set()
+        stack: list[ir.Expr] = [arg]
+        while stack:
+            expr = stack.pop()
+            stack.extend(children(expr))
+            if isinstance(expr, ir.Name) and expr.scope == "local" and expr.name not in seen:
+                seen.add(expr.name)
+                values = found.bound.get(expr.name, ())
+                stack.extend(value for value, _ in values if value is not None)
+        params = site.function.params
+        return seen & set(params[1:] if site.function.class_key else params)
+
+    def _gives_back(self, written: Written, param: str) -> bool:
+        function = written.function
+        return f"%{param}" in self.reach.returned(function, function.class_key)
+
+    def _sources(self, found: Scan, site: CallSite, arg: ir.Expr) -> set[str]:
+        if arg not in self.known_sources:
+            found_sources = self.reach.sources(arg, site.function, found, None, set())
+            self.known_sources[arg] = set(found_sources)
+        return self.known_sources[arg]
+
+    def _add(self, function: ir.Function, params: set[str], weak: set[str]) -> None:
+        """Note that a function updates parameters of its own."""
+        if not params:
+            return
+        written = self.written.get(function.key)
+        if written is None:
+            written = self.written[function.key] = Written(function)
+        if not (params <= written.params and weak <= written.weak):
+            written.params |= params
+            written.weak |= weak
+            self.pending.append(written)
+
+    def _is_used_after(
+        self, found: Scan, site: CallSite, arg: ir.Expr, sources: set[str]
+    ) -> bool:
+        if not isinstance(arg, ir.Name):
+            return bool(sources - {"="})
+        if arg.scope != "local" or sources & {"*"} or any(s[0] not in "=%" for s in sources):
+            return True
+        if self._is_held(found, arg.name, site.call) or found.in_loop(site.call.at):
+            return True
+        return found.last_use.get(arg.name, (0, 0)) > site.call.at[2:]
 
 
-class Graph:
-    """Units, and what each can lead to by name, with the events of all of it."""
-
-    def __init__(self) -> None:
-        self.units: list[Unit] = []
-        self.events: list[Events] = []
-        self.named: dict[str, list[int]] = {}
-        self.classes: dict[str, list[int]] = {}
-        self.below: dict[str, set[str]] = {}
-        self.aliases: dict[str, dict[str, set[str]]] = {}
-
-    def add(self, module: Module) -> None:
-        table = self.aliases.setdefault(module.id, {})
-        for name, (kind, value) in module.names.items():
-            if kind == "import":
-                table.setdefault(name, set()).add(str(value).rpartition(":")[2])
-        for unit in units(module):
-            number = len(self.units)
-            self.units.append(unit)
-            self.events.append(events(unit))
-            if unit.name:
-                self.named.setdefault(unit.name, []).append(number)
-            if unit.owner:
-                self.classes.setdefault(unit.owner, []).append(number)
-                if not unit.name:
-                    self.named.setdefault(unit.owner, []).append(number)
-                    for word in unit.words:
-                        self.below.setdefault(word, set()).add(unit.owner)
-            elif not unit.name:
-                for name, (kind, _) in module.names.items():
-                    if kind == "var":
-                        self.named.setdefault(name, []).append(number)
-
-    def successors(self, number: int) -> set[int]:
-        unit = self.units[number]
-        found: set[int] = set()
-        aliases = self.aliases[unit.module.id]
-        words = set(unit.words)
-        for word in unit.words:
-            words |= aliases.get(word, set())
-        if unit.owner:
-            words.add(unit.owner)
-            words |= self.below.get(unit.owner, set()) & self.classes.keys()
-        for word in words:
-            found.update(self.named.get(word, ()))
-            found.update(self.classes.get(word, ()))
-        return found
-
-    def masks(self, own: list[int]) -> list[int]:
-        """Return for each unit the union of `own` over all that it can lead to."""
-        before: list[list[int]] = [[] for _ in self.units]
-        for number in range(len(self.units)):
-            for successor in self.successors(number):
-                before[successor].append(number)
-        masks = list(own)
-        pending = [n for n, mask in enumerate(masks) if mask]
-        while pending:
-            number = pending.pop()
-            mask = masks[number]
-            for caller in before[number]:
-                if mask & ~masks[caller]:
-                    masks[caller] |= mask
-                    pending.append(caller)
-        return masks
-
-
-LOCAL = 1
-CACHE_MODULES = ("mlx_lm.models.cache",)
-
-
-def relevance(modules: Iterable[Module], protocol: frozenset[str]) -> Relevance:
-    """Return which units of the modules have to be interpreted on their own.
-
-    A call of the cache protocol that no class defines may update whatever is held.
-    """
-    graph = Graph()
-    for module in modules:
-        graph.add(module)
-    bits: dict[str, int] = {}
-    for found in graph.events:
-        for attr in found.updates:
-            bits.setdefault(attr, 4 << (2 * len(bits)))
-    every_capture = 0
-    for bit in bits.values():
-        every_capture |= bit << 1
-    own = [own_mask(found, bits, every_capture) for found in graph.events]
-    masks = graph.masks(own)
-    result = Relevance()
-    for unit, mask, found in zip(graph.units, masks, graph.events, strict=True):
-        both = any(mask & bit and mask & bit << 1 for bit in bits.values())
-        unknown = bool(found.captures) and not unit.words.isdisjoint(protocol)
-        matters = bool(mask & LOCAL or both or found.augmented or unknown)
-        if unit.first:
-            lines = (unit.first, unit.last)
-            result.functions.setdefault(unit.module.id, {})[lines] = matters
-        elif matters:
-            result.bodies.add(unit.module.id)
-    return result
-
-
-def own_mask(found: Events, bits: dict[str, int], every_capture: int) -> int:
-    mask = LOCAL if found.local else 0
-    for attr in found.updates:
-        mask |= bits[attr]
-    for attr in found.captures:
-        if attr == "*":
-            mask |= every_capture
-        elif attr in bits:
-            mask |= bits[attr] << 1
-    return mask
-
-
-def relevance_of(table: ModuleTable, protocol: frozenset[str]) -> Relevance:
-    """Return the relevance of a program: its targets and the dependencies that they import."""
-    return relevance(program(table), protocol)
-
-
-def program(table: ModuleTable) -> list[Module]:
-    """Return the target modules and all that their imports lead to, which loads them."""
-    found = list(table.targets())
-    seen = {module.id for module in found}
-    for module in found:
-        for dotted in imported(module):
-            other = table.find(module, dotted)
-            if other is not None and other.id not in seen:
-                seen.add(other.id)
-                found.append(other)
-    return found
-
-
-def imported(module: Module) -> Iterator[str]:
-    """Yield the names of modules that a module may import, and the caches of mlx-lm."""
-    yield from module.stars
-    for kind, value in module.names.values():
-        if kind == "module":
-            yield str(value)
-        elif kind == "import":
-            source, _, name = str(value).partition(":")
-            yield source
-            yield f"{source}{'' if source.endswith('.') else '.'}{name}"
-    yield from CACHE_MODULES
+def holds_array(type_: Type) -> bool:
+    """True for arrays, and for containers and objects that may hold one."""
+    return any(atom not in PLAIN and atom != "unknown" for atom in type_)

@@ -1,0 +1,591 @@
+"""What each function may lead to: the updates and captures of all that it can run.
+
+A function leads to what its text mentions: functions, classes (all methods of the class), the
+members of its own class that it uses, and the classes of the cache protocol. An object can only
+come from a mention of its class, so that methods of an unknown receiver need no edge.
+
+Updates and captures are bits of one integer, two for each attribute name and capture.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from aliaslint.lower import ir
+from aliaslint.program import library
+from aliaslint.lower.walk import statements
+from aliaslint.program.classes import ClassInfo, Method
+from aliaslint.program.kinds import Kinds
+from aliaslint.program.modules import GlobalVar, Module
+from aliaslint.program.scan import INDIRECT_CAPTURES, KEEPING, NEW_BUILTINS, Scan, Update, arguments, scan
+from aliaslint.program.types import ARRAY, NONE, UNKNOWN, ClassOf, Ext, ExtInst, FuncOf, Inst, Type, is_plain
+
+Node = tuple[str, ...]
+Candidates = Callable[[Module, str], list[tuple[str, Method]]]
+
+
+class Bits:
+    """Two bits for each name: one for what is updated by `op=`, one for what is written into.
+
+    A capture of the name has both, so that captures and updates meet by `&`.
+    """
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {}
+        self.items = 0
+
+    def _base(self, name: str) -> int:
+        base = 2 * self._index.setdefault(name, len(self._index))
+        self.items |= 2 << base
+        return base
+
+    def update(self, name: str, item: bool) -> int:
+        return (2 if item else 1) << self._base(name)
+
+    def capture(self, name: str) -> int:
+        return 3 << self._base(name)
+
+    def meeting(self, updates: int, captures: int) -> int:
+        """Return what is updated as well as captured; "*" stands for any name."""
+        anything = self.capture("*")
+        met = updates & captures
+        if captures & anything:
+            met |= updates
+        if updates & anything:
+            met |= captures
+        return met
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """A node of the graph: a function (of a class), a class, or one member of a class."""
+
+    node: Node
+    updates: int = 0
+    sure: int = 0  # those of the updates whose array is known without a caller
+    captures: int = 0
+    leaks: int = -1  # those of the captures that others may hold when it ends
+    leads_to: list[Node] = field(default_factory=list)
+    scan: Scan | None = None
+    class_key: str | None = None
+
+
+class Reach:
+    """The graph of what leads to what, built from the functions that are asked for."""
+
+    def __init__(self, kinds: Kinds, protocol: frozenset[str], candidates: Candidates) -> None:
+        self.kinds = kinds
+        self.protocol = protocol
+        self.candidates = candidates
+        self.bits = Bits()
+        self.units: dict[Node, Unit] = {}
+        self.updates: dict[Node, int] = {}
+        self.leaked: dict[Node, int] = {}
+        self._anywhere: dict[str, Type] = {}
+        self._setters: dict[str, set[str]] = {}
+        self._returned: dict[tuple[str, str], frozenset[str]] = {}
+        self._scans: dict[str, Scan] = {}
+        self._symbols: dict[tuple[str, str], object] = {}
+        self._pending: list[Node] = []
+        self._functions: dict[Node, ir.Function] = {}
+
+    # --- building
+
+    def function_node(self, function: ir.Function, class_key: str | None) -> Node:
+        node = ("f", function.key, class_key or "")
+        if node not in self.units:
+            self._functions[node] = function
+            self._want(node)
+        return node
+
+    def _want(self, node: Node) -> Node:
+        if node not in self.units:
+            self.units[node] = Unit(node)
+            self._pending.append(node)
+        return node
+
+    def build(self) -> None:
+        """Follow every mention from the nodes asked for."""
+        while self._pending:
+            unit = self.units[self._pending.pop()]
+            match unit.node:
+                case ("f", _, class_key):
+                    unit.class_key = class_key or None
+                    self._fill_function(unit, self._functions[unit.node])
+                case ("c", key):
+                    self._fill_class(unit, key)
+                case ("m", key, name):
+                    self._fill_member(unit, key, name)
+                case ("v", module_id, name):
+                    self._fill_variable(unit, self.kinds.modules.by_id[module_id], name)
+                case ("p", module_id, name):
+                    self._fill_protocol(unit, self.kinds.modules.by_id[module_id], name)
+                case _:
+                    pass
+        for unit in self.units.values():  # now that all classes have been met
+            if unit.scan is not None:
+                self._fill_updates(unit, unit.scan)
+
+    def scan_of(self, function: ir.Function) -> Scan:
+        if function.key not in self._scans:
+            module = self.kinds.modules.by_id[function.module]
+            self._scans[function.key] = scan(function, module.mlx_names)
+        return self._scans[function.key]
+
+    def _leaks(self, found: Scan, module: Module, class_key: str | None) -> int:
+        """Return the captures that are stored, given back or handed to what may store them."""
+        values = [*found.returned, *found.stored]
+        for site in found.calls:
+            if self._may_store(site.call, site.function, class_key):
+                values.extend((arg.value, site.function) for arg in site.call.args)
+        leaks = 0
+        for name in found.filled:
+            leaks |= self.bits.capture(name)
+        for value, function in values:
+            for name in self.sources(value, function, found, class_key, set()):
+                if name == "*":
+                    return -1
+                if name.startswith(":"):
+                    name = self.variable_key(module, name) or name
+                if name[0] not in "=%?":
+                    leaks |= self.bits.capture(name)
+        return leaks
+
+    def _may_store(self, call: ir.Call, function: ir.Function, class_key: str | None) -> bool:
+        for atom in self.kinds.expression(call.fn, function, class_key):
+            callee, _ = self._callee(atom)
+            if isinstance(atom, ClassOf) or (callee is not None and self.scan_of(callee).stored):
+                return True
+        return False
+
+    def scans(self) -> list[Scan]:
+        return list(self._scans.values())
+
+    def _fill_function(self, unit: Unit, function: ir.Function) -> None:
+        found = unit.scan = self.scan_of(function)
+        module = self.kinds.modules.by_id[function.module]
+        for name in found.captures:
+            key = self.variable_key(module, name) if name.startswith(":") else name
+            if key is not None:
+                unit.captures |= self.bits.capture(key)
+        unit.leaks = self._leaks(found, module, unit.class_key)
+        unit.leads_to = list(dict.fromkeys(self._mentioned(unit, found, function)))
+
+    def _fill_updates(self, unit: Unit, found: Scan) -> None:
+        module = self.kinds.modules.by_id[found.function.module]
+        unit.leaks = self._leaks(found, module, unit.class_key)
+        for update in found.updates:
+            bits = self.update_bits(update, found, unit.class_key)
+            unit.updates |= bits
+            type_ = self.kinds.expression(update.base, update.function, unit.class_key)
+            if type_ <= ARRAY | NONE or ("array" in type_ and isinstance(update.base, ir.Attr)):
+                unit.sure |= bits
+
+    def _leaks(self, found: Scan, module: Module, class_key: str | None) -> int:
+        """Return the captures that are stored, given back or handed to what may store them."""
+        values = [*found.returned, *found.stored]
+        for site in found.calls:
+            if self._may_store(site.call, site.function, class_key):
+                values.extend((arg.value, site.function) for arg in site.call.args)
+        leaks = 0
+        for name in found.filled:
+            leaks |= self.bits.capture(name)
+        for value, function in values:
+            for name in self.sources(value, function, found, class_key, set()):
+                if name == "*":
+                    return -1
+                if name.startswith(":"):
+                    name = self.variable_key(module, name) or name
+                if name[0] not in "=%?":
+                    leaks |= self.bits.capture(name)
+        return leaks
+
+    def _may_store(self, call: ir.Call, function: ir.Function, class_key: str | None) -> bool:
+        for atom in self.kinds.expression(call.fn, function, class_key):
+            callee, _ = self._callee(atom)
+            if isinstance(atom, ClassOf) or (callee is not None and self.scan_of(callee).stored):
+                return True
+        return False
+
+    def scans(self) -> list[Scan]:
+        return list(self._scans.values())
+
+    def _fill_function(self, unit: Unit, function: ir.Function) -> None:
+        found = unit.scan = self.scan_of(function)
+        module = self.kinds.modules.by_id[function.module]
+        for name in found.captures:
+            key = self.variable_key(module, name) if name.startswith(":") else name
+            if key is not None:
+                unit.captures |= self.bits.capture(key)
+        unit.leads_to = list(dict.fromkeys(self._mentioned(unit, found, function)))
+
+    def _mentioned(self, unit: Unit, found: Scan, function: ir.Function) -> Iterator[Node]:
+        module = self.kinds.modules.by_id[function.module]
+        for name in sorted(found.globals):
+            yield from self._symbol_nodes(self.symbol(module, name))
+        for attr in found.dotted:
+            yield from self._symbol_nodes(self.kinds.dotted(attr, module))
+        for key in sorted(found.classes):
+            yield self._want(("c", key))
+        if unit.class_key:
+            if found.gives_self:
+                yield self._want(("c", unit.class_key))
+            for name in sorted(found.on_self):
+                yield self._want(("m", unit.class_key, name))
+            if found.uses_super:
+                yield from self._super_nodes(unit.class_key, function.name)
+        for name in sorted(found.members & self.protocol):
+            yield self._want(("p", module.id, name))
+
+    def symbol(self, module: Module, name: str) -> object:
+        key = (module.id, name)
+        if key not in self._symbols:
+            self._symbols[key] = self.kinds.modules.resolve(module, name)
+        return self._symbols[key]
+
+    def _symbol_nodes(self, symbol: object) -> Iterator[Node]:
+        match symbol:
+            case FuncOf(key=key):
+                function = self.kinds.find_function(key)
+                if function is not None:
+                    yield self.function_node(function, function.class_key)
+            case ClassOf(key=key):
+                yield self._want(("c", key))
+            case GlobalVar(module=module_id, name=name):
+                yield self._want(("v", module_id, name))
+            case _:
+                pass
+
+    def _super_nodes(self, class_key: str, name: str) -> Iterator[Node]:
+        info = self.kinds.classes.get(class_key)
+        for ancestor in info.mro if info else ():
+            for found in (ancestor.methods.get(name), ancestor.setters.get(name)):
+                if found is not None:
+                    yield self.function_node(self.kinds.classes.method(found), class_key)
+
+    def _fill_class(self, unit: Unit, key: str) -> None:
+        info = self.kinds.classes.get(key)
+        for ancestor in info.mro if info else ():
+            for name in (*ancestor.class_names, *ancestor.fields):
+                unit.captures |= self.bits.capture(name)
+            for method in (*ancestor.methods.values(), *ancestor.setters.values()):
+                function = self.kinds.classes.method(method)
+                unit.leads_to.append(self.function_node(function, key))
+        for ancestor in info.mro if info else ():
+            unit.leads_to.extend(self._body_nodes(ancestor))
+
+    def _body_nodes(self, info: ClassInfo) -> Iterator[Node]:
+        """Yield what the statements of a class body mention: default values of fields."""
+        for stmt in info.node.body:
+            if isinstance(stmt, (ast.Assign, ast.AnnAssign)) and stmt.value is not None:
+                for node in ast.walk(stmt.value):
+                    if isinstance(node, ast.Name):
+                        yield from self._symbol_nodes(self.symbol(info.module, node.id))
+
+    def _fill_member(self, unit: Unit, key: str, name: str) -> None:
+        info = self.kinds.classes.get(key)
+        if info is None:
+            return
+        for method in (info.find(name), info.find_setter(name)):
+            if method is not None:
+                unit.leads_to.append(self.function_node(self.kinds.classes.method(method), key))
+        for ancestor in info.mro:
+            for expr, _, function in self.kinds.assigned(ancestor).get(name, ()):
+                if expr is not None:
+                    unit.leads_to.extend(self._expression_nodes(expr, function, key))
+
+    def _fill_variable(self, unit: Unit, module: Module, name: str) -> None:
+        body = self.kinds.module_function(module)
+        for value, _ in self.scan_of(body).bound.get(name, ()):
+            if value is not None:
+                unit.leads_to.extend(self._expression_nodes(value, body, None))
+
+    def _expression_nodes(
+        self, expr: ir.Expr, function: ir.Function, class_key: str | None
+    ) -> Iterator[Node]:
+        """Yield what the value of an attribute may be made by."""
+        from aliaslint.lower.walk import children
+
+        module = self.kinds.modules.by_id[function.module]
+        seen: set[str] = set()
+        stack = [expr]
+        while stack:
+            current = stack.pop()
+            stack.extend(children(current))
+            match current:
+                case ir.Name(name=name, scope="global"):
+                    yield from self._symbol_nodes(self.symbol(module, name))
+                case ir.Attr(obj=ir.Name(scope="global")):
+                    yield from self._symbol_nodes(self.kinds.dotted(current, module))
+                case ir.Name(name=name, scope="local") if name not in seen:
+                    seen.add(name)
+                    found = self.scan_of(function).bound.get(name, ())
+                    stack.extend(value for value, _ in found if value is not None)
+                case _:
+                    pass
+
+    def _fill_protocol(self, unit: Unit, module: Module, name: str) -> None:
+        found = self.candidates(module, name)
+        for key, method in found:
+            unit.leads_to.append(self.function_node(self.kinds.classes.method(method), key))
+        if not found:
+            unit.updates |= self.bits.update("*", False)  # nobody is known: it may update anything
+
+    def variable_key(self, module: Module, name: str) -> str | None:
+        """Return one key for a variable of a module or of an enclosing function, whoever names
+        it; None for what is no variable."""
+        match self.symbol(module, name[1:]):
+            case GlobalVar(module=module_id, name=known):
+                return f":{module_id}:{known}"
+            case None:
+                return name
+            case _:
+                return None
+
+    # --- updates
+
+    def update_bits(self, update: Update, found: Scan, class_key: str | None) -> int:
+        """Return which attributes an update may change, by where its target may come from."""
+        result = 0
+        for name in self.sources(update.base, update.function, found, class_key, set()):
+            if name[0] in "=%?":
+                continue
+            if name.startswith(":"):
+                module = self.kinds.modules.by_id[update.function.module]
+                name = self.variable_key(module, name) or name
+            if self.may_be_array(update, class_key):
+                result |= self.bits.update(name, update.item)
+        return result
+
+    def may_be_array(self, update: Update, class_key: str | None) -> bool:
+        type_ = self.kinds.expression(update.base, update.function, class_key)
+        if type_ == UNKNOWN and isinstance(update.base, ir.Attr):
+            type_ = self.attribute_anywhere(update.base.name)
+        if update.inside:
+            return not is_plain(type_)
+        return not excluded(type_) and not (update.item and not is_updated_item(update, type_))
+
+    def attribute_anywhere(self, name: str) -> Type:
+        """Return what an attribute of this name holds in any class that was met."""
+        if name not in self._anywhere:
+            self._anywhere[name] = UNKNOWN
+            keys = self.setters_of().get(name, ())
+            found = [self.kinds.attribute(key, name) for key in sorted(keys)]
+            self._anywhere[name] = frozenset().union(*found) or UNKNOWN
+        return self._anywhere[name]
+
+    def setters_of(self) -> dict[str, set[str]]:
+        """Return for each attribute the classes whose methods set it on their instance."""
+        if not self._setters:
+            for found in self._scans.values():
+                if found.function.class_key:
+                    for name in found.sets:
+                        self._setters.setdefault(name, set()).add(found.function.class_key)
+        return self._setters
+
+    def sources(
+        self,
+        expr: ir.Expr,
+        function: ir.Function,
+        found: Scan,
+        class_key: str | None,
+        seen: set[str],
+    ) -> Iterator[str]:
+        """Yield where what `expr` holds may come from: an attribute, ":global", "*" for
+        anything, "=" for a new value and "%name" for a parameter."""
+        match expr:
+            case ir.Attr(name=name):
+                yield "*" if name == "__dict__" else name
+            case ir.Item(index=None, plain_slice=False):
+                yield "="  # several axes: an array, of which this is a copy
+            case ir.Item(obj=obj):
+                yield from self.sources(obj, function, found, class_key, seen)
+                for atom in self.kinds.expression(obj, function, class_key):
+                    yield from self._element_sources(atom)
+            case ir.Name(name=name, scope="global"):
+                yield f":{name}"
+            case ir.Name(name=name):
+                if name in seen:
+                    return
+                seen.add(name)
+                if expr.scope == "cell":
+                    yield f":{name}"
+                if name in found.parameters:
+                    yield f"%{name}"
+                for value, _ in found.bound.get(name, ()):
+                    if value is None:
+                        yield "?"
+                    else:
+                        yield from self.sources(value, function, found, class_key, seen)
+                if name not in found.bound and name not in found.parameters:
+                    yield "*"
+            case ir.Choice(then=then, other=other):
+                yield from self.sources(then, function, found, class_key, seen)
+                yield from self.sources(other, function, found, class_key, seen)
+            case ir.BoolOp(values=items) | ir.Build(items=items):
+                yield "="
+                for item in items:
+                    yield from self.sources(item, function, found, class_key, seen)
+            case ir.Walrus(value=value) | ir.Star(value=value):
+                yield from self.sources(value, function, found, class_key, seen)
+            case ir.Fresh(how="repeat", operands=operands):
+                yield "*"  # one handle, many times
+                for operand in operands:
+                    yield from self.sources(operand, function, found, class_key, seen)
+            case ir.Const() | ir.Not() | ir.Fresh() | ir.Closure():
+                yield "="
+            case ir.Comprehension(body=body):
+                for stmt in statements(body):
+                    if isinstance(stmt, ir.Emit):
+                        yield from self.sources(stmt.value, function, found, class_key, seen)
+            case ir.Call():
+                yield from self._call_sources(expr, function, found, class_key, seen)
+            case _:
+                yield "*"
+
+    def _call_sources(
+        self,
+        call: ir.Call,
+        function: ir.Function,
+        found: Scan,
+        class_key: str | None,
+        seen: set[str],
+    ) -> Iterator[str]:
+        """Yield where the result of a call comes from; "?" for what is not known here."""
+        for atom in self.kinds.expression(call.fn, function, class_key):
+            callee, key = self._callee(atom)
+            if callee is not None:
+                given = dict(arguments(callee, call))
+                for name in sorted(self.returned(callee, key)):
+                    if name[0] != "%":
+                        yield name
+                    elif name[1:] in given:
+                        yield from self.sources(given[name[1:]], function, found, class_key, seen)
+                continue
+            match atom:
+                case Ext(dotted=dotted):
+                    yield "="
+                    if dotted.rpartition(".")[2] in INDIRECT_CAPTURES:
+                        yield "*"
+                    if gives_new(dotted):
+                        continue
+                    yield "?"
+                    for arg in call.args:  # itself or a part of it
+                        yield from self.sources(arg.value, function, found, class_key, seen)
+                case ExtInst(dotted=dotted):
+                    handed = library.NN_IDENTITY | library.NN_CONTAINERS
+                    yield "*" if dotted in handed else "="
+                case "unknown":
+                    yield "=" if is_array_method(call) else "?"
+                case ClassOf():
+                    yield "="
+                case _:
+                    yield "?"
+
+    def _element_sources(self, atom: object) -> Iterator[str]:
+        """Yield what `o[i]` gives back for an instance that defines it."""
+        info = self.kinds.classes.get(atom.key) if isinstance(atom, Inst) else None
+        method = info.find("__getitem__") if info else None
+        if info is not None and method is not None:
+            names = self.returned(self.kinds.classes.method(method), info.key)
+            yield from (name for name in sorted(names) if name[0] != "%")
+
+    def _callee(self, atom: object) -> tuple[ir.Function | None, str | None]:
+        match atom:
+            case FuncOf(key=key):
+                function = self.kinds.classes.known_function(key) or self.kinds.find_function(key)
+                return function, function.class_key if function else None
+            case Inst(key=key):
+                info = self.kinds.classes.get(key)
+                method = info.find("__call__") if info else None
+                return (self.kinds.classes.method(method), key) if method else (None, None)
+            case _:
+                return None, None
+
+    def returned(self, function: ir.Function, class_key: str | None) -> frozenset[str]:
+        """Return where the results of a function come from, in terms of its parameters."""
+        key = (function.key, class_key or "")
+        if key not in self._returned:
+            self._returned[key] = frozenset({"="})  # a call of itself adds nothing
+            found = self.scan_of(function)
+            names: set[str] = {"*"} if function.generator else set()
+            for value, inner in found.returned:
+                names.update(self.sources(value, inner, found, class_key, set()))
+            self._returned[key] = frozenset(names or {"="})
+        return self._returned[key]
+
+    # --- masks
+
+    def solve(self, thorough: bool) -> None:
+        """Compute for each node what it may update, and what it may have captured for others.
+
+        What a class of the protocol writes into its own buffers counts only with `thorough`:
+        on a receiver of unknown class it is told as AL102 at most.
+        """
+        before: dict[Node, list[Node]] = {node: [] for node in self.units}
+        for unit in self.units.values():
+            for node in unit.leads_to:
+                before[node].append(unit.node)
+        hidden = 0 if thorough else self.bits.items
+        self.updates = {node: unit.updates for node, unit in self.units.items()}
+        spread(self.updates, before, lambda node: hidden if node[0] == "p" else 0)
+        self.leaked = {
+            node: unit.captures & (unit.leaks | ~self._near_updates(unit))
+            for node, unit in self.units.items()
+        }
+        spread(self.leaked, before, lambda node: 0)
+
+    def _near_updates(self, unit: Unit) -> int:
+        """Return the updates that a function is sure to lead to without its callers: those of
+        captures of any other attribute may be known to a caller only."""
+        near = unit.sure | self.bits.capture("*")
+        for node in unit.leads_to:
+            if node[0] in {"p", "m"}:
+                near |= self.updates[node]
+        return near
+
+    def seen_captures(self, unit: Unit) -> int:
+        """Return what the function captures itself, or may be given by what it calls."""
+        captures = unit.captures
+        for node in unit.leads_to:
+            captures |= self.leaked[node]
+        return captures
+
+
+def spread(
+    masks: dict[Node, int], before: dict[Node, list[Node]], hidden: Callable[[Node], int]
+) -> None:
+    """Add to each node the bits of all that it leads to."""
+    pending = [node for node, mask in masks.items() if mask]
+    while pending:
+        node = pending.pop()
+        mask = masks[node] & ~hidden(node)
+        for caller in before[node]:
+            if mask & ~masks[caller]:
+                masks[caller] |= mask
+                pending.append(caller)
+
+
+def gives_new(dotted: str) -> bool:
+    head, _, tail = dotted.rpartition(".")
+    if head == "builtins":
+        return tail in NEW_BUILTINS or tail in {"sum"}
+    if dotted.startswith(("mlx.core.", "numpy.", "math.", "time.", "json.", "os.")):
+        return tail not in KEEPING
+    return False
+
+
+def is_array_method(call: ir.Call) -> bool:
+    return isinstance(call.fn, ir.Attr) and call.fn.name in library.ARRAY_METHODS
+
+
+def is_updated_item(update: Update, type_: Type) -> bool:
+    """`x[i] = v` binds an element unless `x` is known to be an array, or the index tells."""
+    return "array" in type_ or update.axes
+
+
+def excluded(type_: Type) -> bool:
+    """True where no array can be: what is unknown may turn out to be one."""
+    return bool(type_) and "array" not in type_ and "unknown" not in type_
