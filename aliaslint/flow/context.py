@@ -45,7 +45,7 @@ MAX_DEPTH = 9  # calls nested in one context
 MAX_CONTEXTS = 40  # summaries of one function before its root summary stands for all
 MAX_HOPS = 4
 LESS_FUEL = 300  # the same for functions with nothing suspicious in sight
-MAX_FUEL = 4_000  # statements interpreted for one root before calls collapse
+MAX_FUEL = 1_500  # statements interpreted for one root before calls collapse
 
 
 @dataclass(slots=True)

@@ -55,7 +55,7 @@ def analyse_leftovers(analysis: Analysis, targets: set[str]) -> None:
     """Nested functions that nothing was seen to call."""
     called = {key for keys in analysis.resolved.values() for key in keys}
     for key, function in list(analysis.classes.registered.items()):
-        if key in called or function.module not in targets:
+        if key in called or function.module not in targets or function.parent is None:
             continue
         cls = analysis.closure_class.get(key)
         if matters(analysis, function, cls):

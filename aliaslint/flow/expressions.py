@@ -44,7 +44,13 @@ EVAL: dict[type, Evaluate] = {}
 
 def evaluate(frame: Frame, expr: ir.Expr, st: State) -> Val:
     """Return what `expr` may hold, changing `st` by what its evaluation does."""
-    return EVAL[type(expr)](frame, expr, st)
+    val = EVAL[type(expr)](frame, expr, st)
+    if len(val) > WIDE:
+        frame.a.spend(len(val) // WIDE)
+    return val
+
+
+WIDE = 4  # what may be more things than this costs more than a statement
 
 
 def handles(kind: type) -> Callable[[Callable[..., Val]], Callable[..., Val]]:

@@ -20,7 +20,7 @@ from aliaslint.program.classes import ClassInfo, Method
 from aliaslint.program.kinds import Kinds
 from aliaslint.program.modules import GlobalVar, Module
 from aliaslint.program.scan import INDIRECT_CAPTURES, KEEPING, NEW_BUILTINS, Scan, Update, arguments, scan
-from aliaslint.program.types import ARRAY, NONE, UNKNOWN, ClassOf, Ext, ExtInst, FuncOf, Inst, Type, is_plain
+from aliaslint.program.types import ARRAY, NONE, OTHER, PLAIN, UNKNOWN, ClassOf, Ext, ExtInst, FuncOf, Inst, Type, is_plain
 
 Node = tuple[str, ...]
 Candidates = Callable[[Module, str], list[tuple[str, Method]]]
@@ -68,6 +68,7 @@ class Unit:
     captures: int = 0
     leaks: int = -1  # those of the captures that others may hold when it ends
     leads_to: list[Node] = field(default_factory=list)
+    methods: list[tuple[str, Node]] = field(default_factory=list)  # of a class, by name
     scan: Scan | None = None
     class_key: str | None = None
 
@@ -81,8 +82,6 @@ class Reach:
         self.candidates = candidates
         self.bits = Bits()
         self.units: dict[Node, Unit] = {}
-        self.updates: dict[Node, int] = {}
-        self.leaked: dict[Node, int] = {}
         self._anywhere: dict[str, Type] = {}
         self._setters: dict[str, set[str]] = {}
         self._returned: dict[tuple[str, str], frozenset[str]] = {}
@@ -272,7 +271,7 @@ class Reach:
                 unit.captures |= self.bits.capture(name)
             for method in (*ancestor.methods.values(), *ancestor.setters.values()):
                 function = self.kinds.classes.method(method)
-                unit.leads_to.append(self.function_node(function, key))
+                unit.methods.append((method.node.name, self.function_node(function, key)))
         for ancestor in info.mro if info else ():
             unit.leads_to.extend(self._body_nodes(ancestor))
 
@@ -347,15 +346,22 @@ class Reach:
     # --- updates
 
     def update_bits(self, update: Update, found: Scan, class_key: str | None) -> int:
-        """Return which attributes an update may change, by where its target may come from."""
+        """Return which attributes an update may change, by where its target may come from.
+
+        What is updated of an object that was made here concerns this function alone.
+        """
+        base, function = update.base, update.function
+        if not self.may_be_array(update, class_key):
+            return 0
+        if isinstance(base, ir.Attr) and isinstance(base.obj, ir.Name):
+            if set(self.sources(base.obj, function, found, class_key, set())) == {"="}:
+                return 0
+        module = self.kinds.modules.by_id[function.module]
         result = 0
-        for name in self.sources(update.base, update.function, found, class_key, set()):
-            if name[0] in "=%?":
-                continue
+        for name in self.sources(base, function, found, class_key, set()):
             if name.startswith(":"):
-                module = self.kinds.modules.by_id[update.function.module]
                 name = self.variable_key(module, name) or name
-            if self.may_be_array(update, class_key):
+            if name[0] not in "=%?":
                 result |= self.bits.update(name, update.item)
         return result
 
@@ -363,26 +369,31 @@ class Reach:
         type_ = self.kinds.expression(update.base, update.function, class_key)
         if type_ == UNKNOWN and isinstance(update.base, ir.Attr):
             type_ = self.attribute_anywhere(update.base.name)
-        if update.inside:
-            return not is_plain(type_)
-        return not excluded(type_) and not (update.item and not is_updated_item(update, type_))
+        if update.item and not update.axes and not holds_array(type_):
+            return False  # an element is bound
+        return not is_plain(type_) if update.inside else not excluded(type_)
 
     def attribute_anywhere(self, name: str) -> Type:
-        """Return what an attribute of this name holds in any class that was met."""
+        """Return what an attribute of this name holds in any class that was met; of a class
+        that was not met, nothing is known of it later either."""
         if name not in self._anywhere:
             self._anywhere[name] = UNKNOWN
             keys = self.setters_of().get(name, ())
-            found = [self.kinds.attribute(key, name) for key in sorted(keys)]
-            self._anywhere[name] = frozenset().union(*found) or UNKNOWN
+            found = [self.kinds.instance_member(key, name) for key in sorted(keys)]
+            self._anywhere[name] = frozenset().union(*found) or OTHER
         return self._anywhere[name]
 
     def setters_of(self) -> dict[str, set[str]]:
-        """Return for each attribute the classes whose methods set it on their instance."""
+        """Return for each attribute the classes that have it."""
         if not self._setters:
             for found in self._scans.values():
-                if found.function.class_key:
-                    for name in found.sets:
-                        self._setters.setdefault(name, set()).add(found.function.class_key)
+                for name in found.sets if found.function.class_key else ():
+                    self._setters.setdefault(name, set()).add(found.function.class_key or "")
+            for unit in self.units.values():
+                info = self.kinds.classes.get(unit.node[1]) if unit.node[0] == "c" else None
+                if info is not None:
+                    for name in (*info.fields, *info.class_names, *info.methods):
+                        self._setters.setdefault(name, set()).add(info.key)
         return self._setters
 
     def sources(
@@ -397,7 +408,7 @@ class Reach:
         anything, "=" for a new value and "%name" for a parameter."""
         match expr:
             case ir.Attr(name=name):
-                yield "*" if name == "__dict__" else name
+                yield "*" if name == "__dict__" else "=" if name in library.METADATA else name
             case ir.Item(index=None, plain_slice=False):
                 yield "="  # several axes: an array, of which this is a copy
             case ir.Item(obj=obj):
@@ -516,57 +527,6 @@ class Reach:
             self._returned[key] = frozenset(names or {"="})
         return self._returned[key]
 
-    # --- masks
-
-    def solve(self, thorough: bool) -> None:
-        """Compute for each node what it may update, and what it may have captured for others.
-
-        What a class of the protocol writes into its own buffers counts only with `thorough`:
-        on a receiver of unknown class it is told as AL102 at most.
-        """
-        before: dict[Node, list[Node]] = {node: [] for node in self.units}
-        for unit in self.units.values():
-            for node in unit.leads_to:
-                before[node].append(unit.node)
-        hidden = 0 if thorough else self.bits.items
-        self.updates = {node: unit.updates for node, unit in self.units.items()}
-        spread(self.updates, before, lambda node: hidden if node[0] == "p" else 0)
-        self.leaked = {
-            node: unit.captures & (unit.leaks | ~self._near_updates(unit))
-            for node, unit in self.units.items()
-        }
-        spread(self.leaked, before, lambda node: 0)
-
-    def _near_updates(self, unit: Unit) -> int:
-        """Return the updates that a function is sure to lead to without its callers: those of
-        captures of any other attribute may be known to a caller only."""
-        near = unit.sure | self.bits.capture("*")
-        for node in unit.leads_to:
-            if node[0] in {"p", "m"}:
-                near |= self.updates[node]
-        return near
-
-    def seen_captures(self, unit: Unit) -> int:
-        """Return what the function captures itself, or may be given by what it calls."""
-        captures = unit.captures
-        for node in unit.leads_to:
-            captures |= self.leaked[node]
-        return captures
-
-
-def spread(
-    masks: dict[Node, int], before: dict[Node, list[Node]], hidden: Callable[[Node], int]
-) -> None:
-    """Add to each node the bits of all that it leads to."""
-    pending = [node for node, mask in masks.items() if mask]
-    while pending:
-        node = pending.pop()
-        mask = masks[node] & ~hidden(node)
-        for caller in before[node]:
-            if mask & ~masks[caller]:
-                masks[caller] |= mask
-                pending.append(caller)
-
 
 def gives_new(dotted: str) -> bool:
     head, _, tail = dotted.rpartition(".")
@@ -581,9 +541,9 @@ def is_array_method(call: ir.Call) -> bool:
     return isinstance(call.fn, ir.Attr) and call.fn.name in library.ARRAY_METHODS
 
 
-def is_updated_item(update: Update, type_: Type) -> bool:
-    """`x[i] = v` binds an element unless `x` is known to be an array, or the index tells."""
-    return "array" in type_ or update.axes
+def holds_array(type_: Type) -> bool:
+    """True for arrays, and for containers and objects that may hold one."""
+    return any(atom not in PLAIN and atom != "unknown" for atom in type_)
 
 
 def excluded(type_: Type) -> bool:

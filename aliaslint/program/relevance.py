@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 
 from aliaslint.lower import ir
 from aliaslint.lower.walk import children
-from aliaslint.program.reach import Reach
+from aliaslint.program.masks import Masks
+from aliaslint.program.reach import Reach, holds_array
 from aliaslint.program.scan import CallSite, Scan, Update, arguments, called_name
-from aliaslint.program.types import PLAIN, ClassOf, FuncOf, Inst, Type
+from aliaslint.program.types import ClassOf, FuncOf, Inst, Type
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ class Relevance:
 
     def solve(self, thorough: bool) -> None:
         self.reach.build()
-        self.reach.solve(thorough)
+        self.masks = Masks(self.reach, thorough)
         for unit in self.reach.units.values():
             if unit.scan is not None:
                 self._own_updates(unit.scan, unit.class_key)
@@ -67,8 +68,7 @@ class Relevance:
         unit = self.reach.units.get(("f", function.key, class_key or ""))
         if unit is None or unit.scan is None:
             return True
-        captures = self.reach.seen_captures(unit)
-        return bool(self.reach.bits.meeting(self.reach.updates[unit.node], captures))
+        return self.masks.meets(unit)
 
     # --- updates of what a name holds
 
@@ -80,7 +80,7 @@ class Relevance:
                     self.local.add(found.function.key)
                 continue
             sources = set(self.reach.sources(base, update.function, found, class_key, set()))
-            known, possible = self._kind_of(update, class_key)
+            known, possible = self._kind_of(update, class_key, sources)
             given = base.name in update.function.params and not known
             if (known or possible and not given) and (
                 sources - {"="} or self._is_held(found, base.name, None)
@@ -91,7 +91,9 @@ class Relevance:
                 params &= set(update.function.params)
                 self._add(update.function, params, set() if known else params)
 
-    def _kind_of(self, update: Update, class_key: str | None) -> tuple[bool, bool]:
+    def _kind_of(
+        self, update: Update, class_key: str | None, sources: set[str]
+    ) -> tuple[bool, bool]:
         """Return whether the updated thing is known to be an array, and whether it may turn out
         to be one once a caller tells more."""
         kinds = self.reach.kinds
@@ -99,8 +101,12 @@ class Relevance:
         if update.inside:
             return holds_array(type_), self.reach.may_be_array(update, class_key)
         name = update.base.name if isinstance(update.base, ir.Name) else ""
-        known = "array" in type_ or name in kinds.array_evidence(update.function)
-        return known, "unknown" in type_ or not type_
+        if "array" in type_ or name in kinds.array_evidence(update.function):
+            return True, False
+        attributes = [source for source in sources if source[0] not in "=%?:*"]
+        if len(attributes) == len(sources - {"="}) > 0:
+            type_ = frozenset().union(*map(self.reach.attribute_anywhere, attributes))
+        return False, "unknown" in type_ or "array" in type_ or not type_
 
     def _is_held(self, found: Scan, name: str, but: ir.Call | None) -> bool:
         """True if something else may hold what the name holds: another name, an object, or
@@ -233,8 +239,3 @@ class Relevance:
         if self._is_held(found, arg.name, site.call) or found.in_loop(site.call.at):
             return True
         return found.last_use.get(arg.name, (0, 0)) > site.call.at[2:]
-
-
-def holds_array(type_: Type) -> bool:
-    """True for arrays, and for containers and objects that may hold one."""
-    return any(atom not in PLAIN and atom != "unknown" for atom in type_)

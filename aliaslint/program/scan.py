@@ -341,6 +341,11 @@ class Walk:
         found = self.found
         found.calls.append(CallSite(expr, self.function))
         name = called_name(expr)
+        match expr.fn:
+            case ir.Name(scope="global") | ir.Attr(obj=ir.Name(scope="global")):
+                pass
+            case _:
+                found.members.add("__call__")
         if name == "super":
             found.uses_super = True
             found.gives_self = found.gives_self or bool(expr.args)
@@ -357,6 +362,7 @@ class Walk:
             found.members.add(str(text))
             if isinstance(expr.args[0].value, ir.Name) and expr.args[0].value.name == self.me:
                 found.on_self.add(str(text))
+                found.sets.add(str(text))
         match expr.fn:
             case ir.Attr(obj=ir.Attr() as obj, name=member) if member not in library.ARRAY_METHODS:
                 self.attribute(expr.fn, obj, member, kept=False)
