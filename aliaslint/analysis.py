@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aliaslint.findings import FileError, Result
+from aliaslint.findings import FileError, Finding, Result
 
 if TYPE_CHECKING:
     from aliaslint.flow.context import Analysis
@@ -41,21 +41,24 @@ def analyse(
     run = examine(files, options, all_roots=all_roots)
     result = Result(errors=run.errors)
     if run.analysis is not None:
-        from aliaslint.rules import modules
-        from aliaslint.rules.evidence import gather
-
-        exposed = frozenset(options.exposed_attributes)
-        evidence = gather(run.analysis, exposed, frozenset(options.shared_attributes))
-        for module in modules():
-            finder = getattr(module, "find_in_program", None)
-            if finder is not None:
-                result.findings.extend(finder(evidence))
-        result.findings.sort(key=lambda finding: finding.sort_key())
+        result.findings.extend(conclude(run.analysis, options))
         result.summary["unresolved"] = len(run.analysis.unresolved)
         result.summary["passed_over"] = run.analysis.passed_over
         result.summary["abandoned"] = run.analysis.abandoned
     result.summary["files"] = len(files)
     return result
+
+
+def conclude(analysis: Analysis, options: AnalysisOptions) -> list[Finding]:
+    """Return what the rules find in an analysis that has run, sorted."""
+    from aliaslint.rules import modules
+    from aliaslint.rules.evidence import gather
+
+    exposed = frozenset(options.exposed_attributes)
+    evidence = gather(analysis, exposed, frozenset(options.shared_attributes))
+    finders = [getattr(module, "find_in_program", None) for module in modules()]
+    found = [finding for find in finders if find for finding in find(evidence)]
+    return sorted(found, key=lambda finding: finding.sort_key())
 
 
 @dataclass(slots=True)
@@ -74,11 +77,26 @@ def examine(
     With `all_roots` each function is interpreted, those included that can yield no finding.
     Leaving them out loses nothing, but finding them still costs more than it saves.
     """
+    from aliaslint.flow.driver import analyse_leftovers, analyse_module
+    from aliaslint.program.relevance import relevance_of
+
+    analysis, errors = assemble(files, options)
+    if not all_roots:
+        analysis.relevance = relevance_of(analysis.modules, analysis.protocol)
+    targets = list(analysis.modules.targets())
+    for module in targets:
+        analyse_module(analysis, module)
+    analyse_leftovers(analysis, {module.id for module in targets})
+    return Run(analysis, errors)
+
+
+def assemble(
+    files: Sequence[SourceFile], options: AnalysisOptions
+) -> tuple[Analysis, list[FileError]]:
+    """Parse `files` and return an analysis of them that has not run yet."""
     from aliaslint.flow import library_calls, statements
     from aliaslint.flow.context import Analysis
-    from aliaslint.flow.driver import analyse_leftovers, analyse_module
     from aliaslint.program.modules import ModuleTable
-    from aliaslint.program.relevance import relevance_of
     from aliaslint.source.parsing import parse
 
     _ = library_calls, statements  # they register their transfer functions
@@ -91,18 +109,7 @@ def examine(
         else:
             table.add(source.path, tree, source.text, in_target=True)
     protocol = frozenset(options.cache_protocol)
-    analysis = Analysis(
-        table,
-        protocol,
-        frozenset(options.exposed_attributes),
-    )
-    if not all_roots:
-        analysis.relevance = relevance_of(table, protocol)
-    targets = list(table.targets())
-    for module in targets:
-        analyse_module(analysis, module)
-    analyse_leftovers(analysis, {module.id for module in targets})
-    return Run(analysis, errors)
+    return Analysis(table, protocol, frozenset(options.exposed_attributes)), errors
 
 
 def skeletons(options: AnalysisOptions) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from aliaslint.flow.observing import Observer
 from aliaslint.flow.state import State
 from aliaslint.flow.values import (
     Hop,
@@ -139,6 +140,7 @@ class Analysis:
         self._init_types: dict[tuple[Ref, Key], Type] = {}
         self._spans: dict[tuple[str, ir.At], Where] = {}
         self.derived: dict[str, frozenset[str]] = {}
+        self.observer: Observer | None = None
 
     def spend(self, amount: int) -> None:
         """Count work; a root that has spent far too much is given up. Raises Exhausted."""

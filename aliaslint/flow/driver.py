@@ -78,9 +78,11 @@ def updates_attributes(function: ir.Function) -> bool:
     return any(isinstance(s, ir.Aug) for s in statements(function.body))
 
 
-def analyse_root(analysis: Analysis, function: ir.Function, cls: str | None) -> None:
+def analyse_root(
+    analysis: Analysis, function: ir.Function, cls: str | None, fuel: int | None = None
+) -> None:
     """Interpret a function with parameters of which nothing is known but their kinds."""
-    analysis.fuel = fuel_for(analysis, function)
+    analysis.fuel = fuel_for(analysis, function) if fuel is None else fuel
     frame = Frame(analysis, function, cls, 0)
     st = State()
     for name, kind in zip(function.params, function.kinds, strict=True):

@@ -670,4 +670,7 @@ __all__ = ["EVAL", "STR", "ExtInst", "Stopped", "evaluate"]
 def call_expression(frame: Frame, expr: ir.Call, st: State) -> Val:
     from aliaslint.flow.calls import call
 
-    return call(frame, expr, st)
+    val = call(frame, expr, st)
+    if frame.a.observer is not None:
+        frame.a.observer.called(frame, expr, val, st)
+    return val
