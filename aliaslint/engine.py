@@ -145,7 +145,7 @@ def judge(run: Run, result: Result, baseline: Path | None = None) -> Report:
     by_path = {path: list(group) for path, group in groupby(findings, lambda f: f.path)}
     unused = Unused(run, result)
     for path in sorted({*sources, *by_path}):
-        codes = run.codes - _ignored_codes(run.config, path)
+        codes = run.codes - ignored_codes(run.config, path)
         found = by_path.get(path, [])
         shown, hidden = _split(path, sources.get(path), found, codes, unused)
         report.findings += [finding for finding in shown if finding.code in codes]
@@ -255,7 +255,7 @@ def _options(
     )
 
 
-def _ignored_codes(config: Config, path: Path) -> frozenset[str]:
+def ignored_codes(config: Config, path: Path) -> frozenset[str]:
     """Return the codes that `per-file-ignores` switches off in a file."""
     ignored: set[str] = set()
     for pattern, selectors in config.per_file_ignores.items():

@@ -1,0 +1,294 @@
+"""Runs as much of the analysis as one line needs, and looks on.
+
+The program is the package that the file belongs to (or the file and those beside it that import
+it). Of it, what is read are the file, the classes that define the cache protocol, and the files
+that may call the function that holds the line; imports bring in the rest as they are followed.
+What is interpreted are the functions that hold the line, as any `check` would, and then the most
+telling of their callers, up to a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aliaslint.errors import UserError
+from aliaslint.explain.where import Spot, locate
+from aliaslint.findings import FileError, Finding
+from aliaslint.source.files import SourceFile, read, split_lines
+
+if TYPE_CHECKING:
+    from aliaslint.engine import Run
+    from aliaslint.explain.recorder import Recorder
+    from aliaslint.flow.context import Analysis
+    from aliaslint.lower import ir
+    from aliaslint.program.modules import Module
+
+MAX_FILES = 12  # that are read because they may call the function
+MAX_CALLERS = 16  # functions that are interpreted for the same reason
+CALLER_FUEL = 1_000  # statements that are interpreted for each of them
+METADATA = frozenset("shape dtype ndim size nbytes itemsize".split())
+DUNDER = re.compile(r"__\w+__$")
+
+
+@dataclass(slots=True)
+class Look:
+    """A line, the analysis that ran for it, and what it saw and found.
+
+    `holders` counts the functions that hold the line and were interpreted, `callers` those that
+    may call it, of `candidates` in the files that were read; `unread` counts further files that
+    mention it. `abandoned` is True if interpreting one that holds the line was given up.
+    """
+
+    source: SourceFile
+    spot: Spot
+    run: Run
+    recorder: Recorder
+    findings: list[Finding] = field(default_factory=list)
+    holders: int = 0
+    callers: int = 0
+    candidates: int = 0
+    unread: int = 0
+    abandoned: bool = False
+
+
+def look(path: Path, line: int, python: Path | None) -> Look:
+    """Analyse what a line needs. Raises UserError where there is nothing to explain."""
+    source = read(path)
+    if isinstance(source, FileError):
+        place = path if source.line is None else f"{path}:{source.line}"
+        raise UserError(f"{place}: {source.message}")
+    spot = spot_of(path, source, line)
+    run, source = program(source, python)
+    return analyse(run, source, spot)
+
+
+def spot_of(path: Path, source: SourceFile, line: int) -> Spot:
+    from aliaslint.source.parsing import parse
+
+    lines = split_lines(source.text)
+    if lines and not lines[-1]:
+        lines.pop()
+    if not 0 < line <= len(lines):
+        raise UserError(f"{path}: has no line {line}")
+    tree = parse(source)
+    if isinstance(tree, FileError):
+        place = path if tree.line is None else f"{path}:{tree.line}"
+        raise UserError(f"{place}: {tree.message}")
+    try:
+        return locate(tree, lines, line)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+# --- which files
+
+
+def program(source: SourceFile, python: Path | None) -> tuple[Run, SourceFile]:
+    """Return the run of the package that a file belongs to, and the file as the run has it."""
+    from aliaslint.engine import Request, prepare
+    from aliaslint.targets import own_packages
+
+    folders = own_packages((source.path,), (source,)).values()
+    around = tuple(folders) or importers(source)
+    run = prepare(Request(paths=(*around, source.path), python=python))
+    real = source.path.resolve()
+    for known in run.files:
+        if known.path == source.path or known.path.resolve() == real:
+            return run, known
+    return run, source
+
+
+def importers(source: SourceFile) -> tuple[Path, ...]:
+    """Return the files beside a file outside of packages that mention its name."""
+    name = re.compile(rf"\b{re.escape(source.path.stem)}\b".encode())
+    found: list[Path] = []
+    for path in sorted(source.path.parent.glob("*.py"))[:500]:
+        if path != source.path:
+            other = read(path)
+            if isinstance(other, SourceFile) and name.search(other.data):
+                found.append(path)
+    return tuple(found)
+
+
+def telling_files(run: Run, source: SourceFile, spot: Spot) -> tuple[list[SourceFile], int]:
+    """Return the files to parse: this one, the protocol's classes, and likely callers; and how
+    many of the last were left out."""
+    protocol = "|".join(map(re.escape, run.options.cache_protocol))
+    defines = re.compile(rf"\bdef\s+(?:{protocol})\b".encode())
+    words = [re.compile(rf"\b{re.escape(word)}\b".encode()) for word in needles(source, spot)]
+    captures = capture_pattern(source, spot)
+    chosen = [source]
+    likely: list[tuple[int, int, SourceFile]] = []
+    for number, other in enumerate(run.files):
+        if other is source:
+            continue
+        if defines.search(other.data):
+            chosen.append(other)
+        elif words and all(word.search(other.data) for word in words):
+            likely.append((-len(captures.findall(other.text)), number, other))
+    likely.sort(key=lambda entry: entry[:2])
+    chosen += [other for _, _, other in likely[:MAX_FILES]]
+    return chosen, max(0, len(likely) - MAX_FILES)
+
+
+def needles(source: SourceFile, spot: Spot) -> list[str]:
+    """Return the words that another file has to mention to call the function around the line.
+
+    What runs by an operator or by calling an object needs its class, and that its module.
+    """
+    function = spot.function
+    if function is None:
+        return []
+    if DUNDER.match(function.name) and spot.owner:
+        return [spot.owner, source.path.parent.name if is_package(source) else source.path.stem]
+    return [function.name]
+
+
+def is_package(source: SourceFile) -> bool:
+    return source.path.name == "__init__.py"
+
+
+def capture_pattern(source: SourceFile, spot: Spot) -> re.Pattern[str]:
+    """Match bindings of the attributes that the line mentions: callers with one tell most."""
+    text = split_lines(source.text)[spot.line - 1]
+    names = sorted(set(re.findall(r"\.(\w+)\b(?!\()", text)) - METADATA) or ["offset"]
+    place = rf"[\w.\[\]]*\.(?:{'|'.join(names)})\b(?!\s*[(\[])"
+    return re.compile(rf"^\s*[\w.]+\s*(?::[^=\n]+)?=\s*{place}", re.MULTILINE)
+
+
+# --- which functions
+
+
+def analyse(run: Run, source: SourceFile, spot: Spot) -> Look:
+    from aliaslint.analysis import assemble
+    from aliaslint.explain.recorder import Recorder
+    from aliaslint.flow.context import MAX_FUEL
+    from aliaslint.flow.driver import analyse_root
+
+    files, unread = telling_files(run, source, spot)
+    analysis, _ = assemble(files, run.options)
+    module = analysis.modules.by_path[source.path]
+    assert module is not None
+    header = spot.header.lineno if spot.header is not None else 0
+    recorder = Recorder(analysis, module.id, spot.line, header)
+    analysis.observer = recorder
+    result = Look(source, spot, run, recorder, unread=unread)
+    for function, cls in holders(analysis, module, spot):
+        analyse_root(analysis, function, cls, MAX_FUEL)
+        result.holders += 1
+    result.abandoned = analysis.abandoned > 0
+    others = callers(analysis, source, spot, capture_pattern(source, spot))
+    result.candidates = len(others)
+    for function, cls in others[:MAX_CALLERS]:
+        analyse_root(analysis, function, cls, CALLER_FUEL)
+        result.callers += 1
+    leftovers(analysis, module, spot)
+    analysis.observer = None
+    result.findings = findings(run, analysis, source, files)
+    return result
+
+
+Root = tuple["ir.Function", "str | None"]
+
+
+def holders(analysis: Analysis, module: Module, spot: Spot) -> list[Root]:
+    """Return the functions that hold the line, for each class that has them; or the module."""
+    from aliaslint.flow.driver import roots
+
+    if spot.function is None:
+        return [(analysis.kinds.module_function(module), None)]
+    found: list[Root] = []
+    for other in list(analysis.modules.targets()):
+        for function, cls in roots(analysis, other):
+            if function.module == module.id and function.at[0] == spot.function.lineno:
+                found.append((function, cls))
+    return found
+
+
+def callers(
+    analysis: Analysis, source: SourceFile, spot: Spot, captures: re.Pattern[str]
+) -> list[Root]:
+    """Return the functions that may call the one around the line, the most telling first.
+
+    What is called by an operator or by calling an object may be called from anywhere in the same
+    file, and from where its class is mentioned.
+    """
+    from aliaslint.flow.driver import roots
+
+    if spot.function is None:
+        return []
+    module = analysis.modules.by_path[source.path]
+    special = bool(DUNDER.match(spot.function.name) and spot.owner)
+    words = [re.compile(rf"\b{re.escape(word)}\b") for word in needles(source, spot)]
+    ranked: list[tuple[tuple[bool, bool, int], int, Root]] = []
+    for other in list(analysis.modules.targets()):
+        whole = "\n".join(other.lines)
+        if not (special and other is module) and not all(word.search(whole) for word in words):
+            continue
+        for function, cls in roots(analysis, other):
+            if other is module and function.at[0] == spot.function.lineno:
+                continue
+            text = text_of(other, function)
+            if special or words[0].search(text):
+                rank = (other.is_test, other is not module, -len(captures.findall(text)))
+                ranked.append((rank, len(ranked), (function, cls)))
+    ranked.sort(key=lambda entry: entry[:2])
+    return [root for _, _, root in ranked]
+
+
+def text_of(module: Module, function: ir.Function) -> str:
+    return "\n".join(module.lines[max(function.at[0] - 1, 0) : function.at[2]])
+
+
+def leftovers(analysis: Analysis, module: Module, spot: Spot) -> None:
+    """Interpret the nested functions around the line that nothing was seen to call."""
+    from aliaslint.flow.driver import analyse_root
+
+    called = {key for keys in analysis.resolved.values() for key in keys}
+    for key, function in list(analysis.classes.registered.items()):
+        around = function.module == module.id and function.at[0] <= spot.line <= function.at[2]
+        if around and key not in called:
+            analyse_root(analysis, function, analysis.closure_class.get(key))
+
+
+# --- what is found
+
+
+def findings(
+    run: Run, analysis: Analysis, source: SourceFile, files: Sequence[SourceFile]
+) -> list[Finding]:
+    """Return the findings of all rules in what was looked at, unselected and unsuppressed.
+
+    Modules that imports brought in belong to the target if the run has them.
+    """
+    from dataclasses import replace
+
+    from aliaslint.analysis import conclude
+    from aliaslint.engine import project_findings
+
+    own = {file.path for file in run.files}
+    for module in analysis.modules.by_id.values():
+        module.in_target = module.in_target or module.path in own
+    found = conclude(analysis, run.options)
+    if b"rope" in source.data.lower():
+        found += project_findings(replace(run, files=tuple(files)))
+    return found
+
+
+def on_line(path: Path, line: int, found: Iterable[Finding]) -> Iterator[tuple[Finding, list[str]]]:
+    """Yield the findings that a line takes part in, with its roles in each."""
+    for finding in found:
+        roles: list[str] = []
+        if finding.path == path and finding.span.line <= line <= finding.span.end_line:
+            roles.append("place")
+        for step in finding.trace:
+            if step.path == path and step.span.line <= line <= step.span.end_line:
+                roles.append(step.role)
+        if roles:
+            yield finding, list(dict.fromkeys(roles))
+
+
