@@ -106,15 +106,28 @@ def examine(run: Run, request: Request) -> Result:
     if not request.cache:
         return _examine(run)
     from aliaslint import cache
-    from aliaslint.program.dependencies import declarations_state
 
-    declared = declarations_state(run.targets)
-    key = cache.key(run.files, run.options, run.roots, run.config, run.targets, declared)
+    key = _key(run)
     result = cache.load(key)
     if result is None:
         result = _examine(run)
         cache.store(key, result)
     return result
+
+
+def stored(run: Run) -> Result | None:
+    """Return the findings of an equal run that are kept in the cache, if there are any."""
+    from aliaslint import cache
+
+    return cache.load(_key(run))
+
+
+def _key(run: Run) -> str:
+    from aliaslint import cache
+    from aliaslint.program.dependencies import declarations_state
+
+    declared = declarations_state(run.targets)
+    return cache.key(run.files, run.options, run.roots, run.config, run.targets, declared)
 
 
 def _examine(run: Run) -> Result:

@@ -19,6 +19,7 @@ Examples:
   aliaslint explain models/gemma3n.py:138:26   the same: a place as check prints it
   aliaslint explain server.py:40 --python .venv
                                                with the mlx-lm of that environment
+  aliaslint explain cache.py:961 --complete    with all callers in the package
   aliaslint explain cache.py:961 --output-format json
 
 \b
@@ -36,13 +37,18 @@ which nothing runs.
     help="Interpreter or virtual environment whose packages the code runs with.",
 )
 @click.option(
+    "--complete",
+    is_flag=True,
+    help="Check the whole package too, for evidence from everywhere; takes as long as `check`.",
+)
+@click.option(
     "--output-format",
     type=click.Choice(("text", "json")),
     default="text",
     show_default=True,
     help="How to say it.",
 )
-def command(subject: str, python: Path | None, output_format: str) -> None:
+def command(subject: str, python: Path | None, complete: bool, output_format: str) -> None:
     """Show a rule's page, or what the analysis knows about a line.
 
     For a line: the findings that it takes part in, those that are off or suppressed included, or
@@ -50,13 +56,14 @@ def command(subject: str, python: Path | None, output_format: str) -> None:
     made it stale; what each call resolved to, and which calls did not resolve.
 
     The package of the file is the program. Only what the line needs of it is analysed: the
-    function that holds the line, what that calls, and the most telling of its callers.
+    function that holds the line, what that calls, and the most telling of its callers. If a
+    check of the package is stored, or with --complete, its findings are the verdict.
     """
     place = _place(subject)
     if place is None:
         _about_rule(subject, output_format)
     else:
-        _about_line(*place, python, output_format)
+        _about_line(*place, python, complete, output_format)
 
 
 def _place(subject: str) -> tuple[Path, int] | None:
@@ -81,17 +88,21 @@ def _about_rule(subject: str, output_format: str) -> None:
     except UnknownRule as error:
         path = Path(subject)
         if path.is_dir():
-            raise UserError(f"name a line of a file: aliaslint explain {path / 'FILE'}.py:LINE")
-        if path.exists():
-            raise UserError(f"name a line of the file: aliaslint explain {subject}:LINE") from None
-        raise UserError(f"{error}") from None
+            message = f"{path}: is a folder; name a line of a file"
+        elif path.exists():
+            message = f"name a line of the file: aliaslint explain {subject}:LINE"
+        else:
+            message = f"{error}"
+        raise UserError(message) from None
     if output_format == "json":
         click.echo(json.dumps({"version": __version__, "rule": rule_object(rule)}, indent=2))
     else:
         click.echo(page(rule), nl=False)
 
 
-def _about_line(path: Path, line: int, python: Path | None, output_format: str) -> None:
+def _about_line(
+    path: Path, line: int, python: Path | None, complete: bool, output_format: str
+) -> None:
     import json
 
     from aliaslint.cli.options import wants_color
@@ -99,7 +110,7 @@ def _about_line(path: Path, line: int, python: Path | None, output_format: str) 
 
     if path.is_dir():
         raise UserError(f"{path}: is a folder; name a line of a file")
-    explanation = explain_line(path, line, python)
+    explanation = explain_line(path, line, python, complete)
     if output_format == "json":
         from aliaslint.explain.json import document
 

@@ -17,18 +17,21 @@ if TYPE_CHECKING:
     from aliaslint.findings import Finding
 
 
-def explain_line(path: Path, line: int, python: Path | None = None) -> Explanation:
+def explain_line(
+    path: Path, line: int, python: Path | None = None, complete: bool = False
+) -> Explanation:
     """Return what is known about a line of a file; nothing of it is imported or run.
 
-    `python` is the environment whose packages the code runs with. Raises UserError where there
-    is nothing to explain: no such file or line, or nothing that runs on it.
+    `python` is the environment whose packages the code runs with; with `complete` the verdict
+    rests on a check of the whole program. Raises UserError where there is nothing to explain: no
+    such file or line, or nothing that runs on it.
     """
     from aliaslint.explain.facts import Facts
     from aliaslint.explain.looking import look
     from aliaslint.explain.reasons import reasons
     from aliaslint.source.files import split_lines
 
-    seen = look(path, line, python)
+    seen = look(path, line, python, complete)
     facts = Facts(seen.recorder)
     mentions = facts.mentions()
     verdicts = tuple(_verdicts(seen))
@@ -93,10 +96,17 @@ def _notes(seen: Look) -> Iterator[str]:
     others = seen.candidates - seen.callers
     left_out = [count(others, "other function")] if others else []
     left_out += [count(seen.unread, "other file")] if seen.unread else []
-    if left_out:
+    if seen.complete:
+        yield f"the findings of a check of {_program(seen)}"
+    elif left_out:
         yield (
-            f"the {seen.callers} most telling callers of {seen.spot.unit}; `aliaslint check` "
-            f"also follows {' and '.join(left_out)} that may call it"
+            f"the {seen.callers} most telling callers of {seen.spot.unit}: --complete also "
+            f"follows {' and '.join(left_out)} that may call it"
+        )
+    elif seen.spot.function is not None:
+        yield (
+            f"{seen.spot.unit} and {count(seen.callers, 'direct caller')}: --complete follows "
+            f"every function of {_program(seen)}"
         )
     run = seen.run
     for dependency in resting_on(run.dependencies, run.files, run.options.cache_protocol):
@@ -105,3 +115,12 @@ def _notes(seen: Look) -> Iterator[str]:
         else:
             version = f" {dependency.version}" if dependency.version else ""
             yield f"{dependency.name}{version}: {dependency.origin}"
+
+
+def _program(seen: Look) -> str:
+    """Name the package or the files that are the program."""
+    from aliaslint.report import relative
+    from aliaslint.report.summary import count
+
+    targets = seen.run.targets
+    return relative(targets[0]) if len(targets) == 1 else count(len(targets), "file")

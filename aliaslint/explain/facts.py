@@ -174,7 +174,9 @@ class Facts:
             return None
         found = self.updates(info, name) if "array" in type_ else ()
         updates = tuple(sorted(found, key=lambda update: update.place))
-        return InClass(info.name, class_place(info), tuple(self.kinds(ordered(known_atoms(type_)))), updates)
+        return InClass(
+            info.name, class_place(info), tuple(self.kinds(ordered(known_atoms(type_)))), updates
+        )
 
     def updates(self, info: ClassInfo, name: str) -> Iterator[Update]:
         """Yield the statements of a class's own methods that change an attribute of `self`."""
@@ -242,7 +244,9 @@ class Facts:
 
     def callees(self, where: Where) -> tuple[Callee, ...]:
         keys = self.analysis.resolved.get(where, ())
-        return tuple(sorted((self.callee(key) for key in keys), key=lambda c: (str(c.place), c.name)))
+        return tuple(
+            sorted((self.callee(key) for key in keys), key=lambda c: (str(c.place), c.name))
+        )
 
     def callee(self, key: str) -> Callee:
         """Return what a function's key says: `module:qualified name:line:column`."""

@@ -4,7 +4,8 @@ The program is the package that the file belongs to (or the file and those besid
 it). Of it, what is read are the file, the classes that define the cache protocol, and the files
 that may call the function that holds the line; imports bring in the rest as they are followed.
 What is interpreted are the functions that hold the line, as any `check` would, and then the most
-telling of their callers, up to a number.
+telling of their callers, up to a number. If the findings of a `check` of the same program are
+stored, or are asked for, they are the verdict.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 MAX_FILES = 12  # that are read because they may call the function
 MAX_CALLERS = 16  # functions that are interpreted for the same reason
 CALLER_FUEL = 1_000  # statements that are interpreted for each of them
+CALLERS_FUEL = 4_000  # and for all of them
 METADATA = frozenset("shape dtype ndim size nbytes itemsize".split())
 DUNDER = re.compile(r"__\w+__$")
 
@@ -41,6 +43,7 @@ class Look:
     `holders` counts the functions that hold the line and were interpreted, `callers` those that
     may call it, of `candidates` in the files that were read; `unread` counts further files that
     mention it. `abandoned` is True if interpreting one that holds the line was given up.
+    `complete`: the findings are those of a whole check.
     """
 
     source: SourceFile
@@ -53,17 +56,25 @@ class Look:
     candidates: int = 0
     unread: int = 0
     abandoned: bool = False
+    complete: bool = False
 
 
-def look(path: Path, line: int, python: Path | None) -> Look:
-    """Analyse what a line needs. Raises UserError where there is nothing to explain."""
+def look(path: Path, line: int, python: Path | None, complete: bool) -> Look:
+    """Analyse what a line needs. Raises UserError where there is nothing to explain.
+
+    `complete`: check the whole program as well, unless that has been done.
+    """
     source = read(path)
     if isinstance(source, FileError):
         place = path if source.line is None else f"{path}:{source.line}"
         raise UserError(f"{place}: {source.message}")
     spot = spot_of(path, source, line)
     run, source = program(source, python)
-    return analyse(run, source, spot)
+    result = analyse(run, source, spot)
+    whole = checked(run, complete)
+    if whole is not None:
+        result.findings, result.complete = whole, True
+    return result
 
 
 def spot_of(path: Path, source: SourceFile, line: int) -> Spot:
@@ -92,14 +103,21 @@ def program(source: SourceFile, python: Path | None) -> tuple[Run, SourceFile]:
     from aliaslint.engine import Request, prepare
     from aliaslint.targets import own_packages
 
-    folders = own_packages((source.path,), (source,)).values()
-    around = tuple(folders) or importers(source)
-    run = prepare(Request(paths=(*around, source.path), python=python))
+    folders = tuple(own_packages((source.path,), (source,)).values())
+    around = folders or (source.path, *importers(source))
+    run = prepare(Request(paths=around, python=python))
+    known = found_in(run, source)
+    if known is None:  # the file is excluded
+        run = prepare(Request(paths=(*around, source.path), python=python))
+        known = found_in(run, source)
+    return run, known or source
+
+
+def found_in(run: Run, source: SourceFile) -> SourceFile | None:
+    """Return the file as the run has it: under another name if there are links."""
     real = source.path.resolve()
-    for known in run.files:
-        if known.path == source.path or known.path.resolve() == real:
-            return run, known
-    return run, source
+    same = (f for f in run.files if f.path == source.path or f.path.resolve() == real)
+    return next(same, None)
 
 
 def importers(source: SourceFile) -> tuple[Path, ...]:
@@ -138,14 +156,16 @@ def telling_files(run: Run, source: SourceFile, spot: Spot) -> tuple[list[Source
 def needles(source: SourceFile, spot: Spot) -> list[str]:
     """Return the words that another file has to mention to call the function around the line.
 
-    What runs by an operator or by calling an object needs its class, and that its module.
+    A method is called by its name, on whatever object. What runs by an operator or by calling an
+    object needs its class, and that, as any function, its module.
     """
     function = spot.function
     if function is None:
         return []
-    if DUNDER.match(function.name) and spot.owner:
-        return [spot.owner, source.path.parent.name if is_package(source) else source.path.stem]
-    return [function.name]
+    module = source.path.parent.name if is_package(source) else source.path.stem
+    if not spot.owner:
+        return [function.name, module]
+    return [spot.owner, module] if DUNDER.match(function.name) else [function.name]
 
 
 def is_package(source: SourceFile) -> bool:
@@ -183,8 +203,12 @@ def analyse(run: Run, source: SourceFile, spot: Spot) -> Look:
     result.abandoned = analysis.abandoned > 0
     others = callers(analysis, source, spot, capture_pattern(source, spot))
     result.candidates = len(others)
+    budget = CALLERS_FUEL
     for function, cls in others[:MAX_CALLERS]:
+        if budget <= 0:
+            break
         analyse_root(analysis, function, cls, CALLER_FUEL)
+        budget -= CALLER_FUEL - analysis.fuel
         result.callers += 1
     leftovers(analysis, module, spot)
     analysis.observer = None
@@ -227,7 +251,7 @@ def callers(
     ranked: list[tuple[tuple[bool, bool, int], int, Root]] = []
     for other in list(analysis.modules.targets()):
         whole = "\n".join(other.lines)
-        if not (special and other is module) and not all(word.search(whole) for word in words):
+        if other is not module and not all(word.search(whole) for word in words):
             continue
         for function, cls in roots(analysis, other):
             if other is module and function.at[0] == spot.function.lineno:
@@ -279,6 +303,14 @@ def findings(
     return found
 
 
+def checked(run: Run, complete: bool) -> list[Finding] | None:
+    """Return the findings of a whole check of the program, if it was done or is asked for."""
+    from aliaslint.engine import Request, examine, stored
+
+    result = examine(run, Request()) if complete else stored(run)
+    return result.findings if result is not None else None
+
+
 def on_line(path: Path, line: int, found: Iterable[Finding]) -> Iterator[tuple[Finding, list[str]]]:
     """Yield the findings that a line takes part in, with its roles in each."""
     for finding in found:
@@ -290,5 +322,3 @@ def on_line(path: Path, line: int, found: Iterable[Finding]) -> Iterator[tuple[F
                 roles.append(step.role)
         if roles:
             yield finding, list(dict.fromkeys(roles))
-
-

@@ -31,13 +31,14 @@ class Paths:
         for binding, val in self.st.bindings():
             if binding in own or not any(holds(val, ref) for ref in wanted):
                 continue
-            owner, key = binding
-            if owner == "var":
-                text = variable_text(self.frame, str(key))
-            else:
-                text = self.field(owner, key)  # type: ignore[arg-type]
-            if text:
+            if text := self.binding(*binding):
                 yield text
+
+    def binding(self, owner: object, key: object) -> str:
+        """Return how a variable or location is written; empty for what has no name."""
+        if isinstance(owner, Ref):
+            return self.field(owner, key)  # type: ignore[arg-type]
+        return variable_text(self.frame, str(key))
 
     def field(self, owner: Ref, key: Key, steps: int = 0) -> str:
         """Return how the location (owner, key) is written; empty for what has no name."""

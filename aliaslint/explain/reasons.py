@@ -9,6 +9,7 @@ from pathlib import Path
 from aliaslint.explain.looking import Look
 from aliaslint.explain.model import InClass, Mention, Place, Verdict
 from aliaslint.lower import ir
+from aliaslint.report.summary import count
 
 MANY = 3
 
@@ -112,7 +113,7 @@ def update_reasons(
                     text = describe(target.obj)
                     mention = find(mentions, text, bound=False) or find(mentions, text, True)
                     if mention is not None and mention.has("array"):
-                        yield text, item_reason(mention)
+                        yield text, item_reason(look, mention)
                 elif isinstance(target, ir.ToAttr):
                     text = describe(as_expression(target))
                     mention = find(mentions, text, bound=True)
@@ -142,15 +143,19 @@ def aug_reason(look: Look, stmt: ir.Aug, target: Mention) -> str:
             return f"the object that `{text}` belongs to was made here, and nobody else has it yet"
         if target.same_as:
             return f"{shares(target)}, and none of those is read behind this update"
+        if target.parameter:
+            return of_a_caller(look, target)
         return f"nobody else holds the array of `{text}` when it is updated"
     if target.has("container"):
         return f"`{text}` is a {detail(target)}: what it holds stays as it is"
     return f"what `{text}` is could not be told: an update counts where an array is known"
 
 
-def item_reason(target: Mention) -> str:
+def item_reason(look: Look, target: Mention) -> str:
     if target.same_as:
         return f"{shares(target)}; nothing that holds it is read behind this write"
+    if target.parameter:
+        return of_a_caller(look, target)
     return f"nobody else holds the array of `{target.text}` when it is written into"
 
 
@@ -235,6 +240,17 @@ def is_owner(mention: Mention, mentions: tuple[Mention, ...]) -> bool:
 # --- words
 
 
+def of_a_caller(look: Look, target: Mention) -> str:
+    """Why the update of a parameter's array is silent, as far as callers were followed."""
+    whose = f"the array of `{target.text}` belongs to the caller"
+    if look.complete:
+        return f"{whose}, and none in the program reads it again behind the call"
+    if not look.callers:
+        return f"{whose}, and no caller was found"
+    followed = count(look.callers, "direct caller")
+    return f"{whose}; none that was followed ({followed}) reads it again behind the call"
+
+
 def shares(mention: Mention) -> str:
     others = join(f"`{text}`" for text in mention.same_as)
     what = "array" if mention.has("array") else "value"
@@ -255,7 +271,13 @@ def detail(mention: Mention) -> str:
     return next((k.detail for k in mention.kinds if k.detail), "container")
 
 
-ARTICLES = {"int": "an int", "bool": "a bool", "number": "a number", "text": "a text", "none": "None"}
+ARTICLES = {
+    "int": "an int",
+    "bool": "a bool",
+    "number": "a number",
+    "text": "a text",
+    "none": "None",
+}
 
 
 def kinds_text(mention: Mention) -> str:

@@ -285,7 +285,8 @@ def atoms_of(frame: Frame, st: State, val: Val) -> tuple[Atom, ...]:
 
 def field_of(frame: Frame, st: State, base: Val, name: str) -> Val:
     """Return what a field holds that a call's result has; properties are not run."""
-    from aliaslint.flow.statements import is_property, location_of_field
+    from aliaslint.flow.expressions import location_of_field
+    from aliaslint.flow.statements import is_property
 
     result = EMPTY
     for link in base:

@@ -85,8 +85,8 @@ def simple(
 
 
 def first_line(node: ast.stmt) -> int:
-    decorators = getattr(node, "decorator_list", ())
-    return min([node.lineno, *(d.lineno for d in decorators)])
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def header_end(node: Definition) -> int:
