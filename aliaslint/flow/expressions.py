@@ -196,6 +196,8 @@ def array_attr(frame: Frame, st: State, link: Link, name: str, expr: ir.Expr) ->
 def field_val(frame: Frame, st: State, ref: Ref, name: str, expr: ir.Expr) -> Val:
     """Load a field: the live handle, captured here."""
     located = location_of_field(frame, st, ref, name)
+    if not located and "unknown" in ref.type:
+        return frame.plain(UNKNOWN)  # not nothing: what is left of it would be ruled out
     return captured(frame, ref, located, expr)
 
 
@@ -327,7 +329,7 @@ def item_of(
     result = EMPTY
     for key in index_keys(frame, st, ref, index):
         result = join(result, load_element(frame, st, ref, key, expr))
-    return result
+    return result if result or "unknown" not in type_ else frame.plain(UNKNOWN)
 
 
 def item_method(frame: Frame, type_: Type, name: str) -> object:
