@@ -96,17 +96,22 @@ def _notes(seen: Look) -> Iterator[str]:
     others = seen.candidates - seen.callers
     left_out = [count(others, "other function")] if others else []
     left_out += [count(seen.unread, "other file")] if seen.unread else []
+    if seen.abandoned:
+        yield (
+            f"{seen.spot.root} costs more than one function may and was given up: what stands "
+            "here may miss updates and reads behind calls"
+        )
     if seen.complete:
         yield f"the findings of a check of {_program(seen)}"
-    elif left_out:
+    elif left_out and seen.recorder.may_share:
         yield (
-            f"the {seen.callers} most telling callers of {seen.spot.unit}: --complete also "
-            f"follows {' and '.join(left_out)} that may call it"
+            f"{seen.spot.root} and the {seen.callers} most telling functions that may call it: "
+            f"--complete also follows {' and '.join(left_out)} that may"
         )
-    elif seen.spot.function is not None:
+    elif seen.spot.function is not None and seen.recorder.may_share:
         yield (
-            f"{seen.spot.unit} and {count(seen.callers, 'direct caller')}: --complete follows "
-            f"every function of {_program(seen)}"
+            f"{seen.spot.root} and {count(seen.callers, 'function')} that may call it: "
+            f"--complete follows every function of {_program(seen)}"
         )
     run = seen.run
     for dependency in resting_on(run.dependencies, run.files, run.options.cache_protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from aliaslint.explain.model import (
     Call,
@@ -243,10 +244,9 @@ class Facts:
         return named and "unknown" in seen.receivers
 
     def callees(self, where: Where) -> tuple[Callee, ...]:
-        keys = self.analysis.resolved.get(where, ())
-        return tuple(
-            sorted((self.callee(key) for key in keys), key=lambda c: (str(c.place), c.name))
-        )
+        found = [self.callee(key) for key in self.analysis.resolved.get(where, ())]
+        nowhere = Place(Path(), 0)
+        return tuple(sorted(found, key=lambda callee: (callee.place or nowhere, callee.name)))
 
     def callee(self, key: str) -> Callee:
         """Return what a function's key says: `module:qualified name:line:column`."""

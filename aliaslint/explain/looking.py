@@ -1,11 +1,11 @@
 """Runs as much of the analysis as one line needs, and looks on.
 
-The program is the package that the file belongs to (or the file and those beside it that import
-it). Of it, what is read are the file, the classes that define the cache protocol, and the files
-that may call the function that holds the line; imports bring in the rest as they are followed.
-What is interpreted are the functions that hold the line, as any `check` would, and then the most
-telling of their callers, up to a number. If the findings of a `check` of the same program are
-stored, or are asked for, they are the verdict.
+The program is the package that the file belongs to (or the file and those beside it that imports
+connect it with). What is read of it are the file, the classes that define the cache protocol, and
+the files that may call the function that holds the line; imports bring in the rest as they are
+followed. What is interpreted are the functions that hold the line, as any `check` would, and then
+the most telling of their callers, up to a number. If the findings of a `check` of the same
+program are stored, or are asked for, they are the verdict.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 MAX_FILES = 12  # that are read because they may call the function
 MAX_CALLERS = 16  # functions that are interpreted for the same reason
 CALLER_FUEL = 1_000  # statements that are interpreted for each of them
-CALLERS_FUEL = 4_000  # and for all of them
+CALLERS_FUEL = 3_000  # and for all of them
 METADATA = frozenset("shape dtype ndim size nbytes itemsize".split())
+MAX_BESIDE = 500  # files of one folder that are searched for imports
+IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+\.*|import[ \t]+)(\w+)", re.MULTILINE)
 DUNDER = re.compile(r"__\w+__$")
 
 
@@ -42,7 +44,8 @@ class Look:
 
     `holders` counts the functions that hold the line and were interpreted, `callers` those that
     may call it, of `candidates` in the files that were read; `unread` counts further files that
-    mention it. `abandoned` is True if interpreting one that holds the line was given up.
+    mention it. `abandoned` is True if interpreting one that holds the line was given up; then
+    calls in it were not followed.
     `complete`: the findings are those of a whole check.
     """
 
@@ -104,7 +107,7 @@ def program(source: SourceFile, python: Path | None) -> tuple[Run, SourceFile]:
     from aliaslint.targets import own_packages
 
     folders = tuple(own_packages((source.path,), (source,)).values())
-    around = folders or (source.path, *importers(source))
+    around = folders or (source.path, *connected(source))
     run = prepare(Request(paths=around, python=python))
     known = found_in(run, source)
     if known is None:  # the file is excluded
@@ -120,21 +123,27 @@ def found_in(run: Run, source: SourceFile) -> SourceFile | None:
     return next(same, None)
 
 
-def importers(source: SourceFile) -> tuple[Path, ...]:
-    """Return the files beside a file outside of packages that mention its name."""
-    name = re.compile(rf"\b{re.escape(source.path.stem)}\b".encode())
-    found: list[Path] = []
-    for path in sorted(source.path.parent.glob("*.py"))[:500]:
-        if path != source.path:
-            other = read(path)
-            if isinstance(other, SourceFile) and name.search(other.data):
-                found.append(path)
-    return tuple(found)
+def connected(source: SourceFile) -> tuple[Path, ...]:
+    """Return the files beside a file outside of packages that imports connect it with."""
+    imports: dict[Path, set[str]] = {}
+    for path in sorted(source.path.parent.glob("*.py"))[:MAX_BESIDE]:
+        other = source if path == source.path else read(path)
+        if isinstance(other, SourceFile):
+            imports[path] = {name.decode() for name in IMPORT.findall(other.data)}
+    found = {source.path: source.path.stem}
+    while True:
+        stems = set(found.values())
+        wanted = {name for path in found for name in imports.get(path, ())}
+        more = {p: p.stem for p, names in imports.items() if p.stem in wanted or names & stems}
+        if more.keys() <= found.keys():
+            return tuple(sorted(found.keys() - {source.path}))
+        found |= more
 
 
 def telling_files(run: Run, source: SourceFile, spot: Spot) -> tuple[list[SourceFile], int]:
     """Return the files to parse: this one, the protocol's classes, and likely callers; and how
-    many of the last were left out."""
+    many of the last were left out.
+    """
     protocol = "|".join(map(re.escape, run.options.cache_protocol))
     defines = re.compile(rf"\bdef\s+(?:{protocol})\b".encode())
     words = [re.compile(rf"\b{re.escape(word)}\b".encode()) for word in needles(source, spot)]
@@ -194,14 +203,17 @@ def analyse(run: Run, source: SourceFile, spot: Spot) -> Look:
     module = analysis.modules.by_path[source.path]
     assert module is not None
     header = spot.header.lineno if spot.header is not None else 0
-    recorder = Recorder(analysis, module.id, spot.line, header)
+    recorder = Recorder(analysis, module.id, spot.line, header, spot.parameters)
     analysis.observer = recorder
     result = Look(source, spot, run, recorder, unread=unread)
-    for function, cls in holders(analysis, module, spot):
+    around = holders(analysis, module, spot)
+    for function, cls in around:
         analyse_root(analysis, function, cls, MAX_FUEL)
-        result.holders += 1
+    result.holders = len(around)
     result.abandoned = analysis.abandoned > 0
-    others = callers(analysis, source, spot, capture_pattern(source, spot))
+    others = []
+    if recorder.may_share:
+        others = callers(analysis, source, spot, capture_pattern(source, spot))
     result.candidates = len(others)
     budget = CALLERS_FUEL
     for function, cls in others[:MAX_CALLERS]:
@@ -211,8 +223,11 @@ def analyse(run: Run, source: SourceFile, spot: Spot) -> Look:
         budget -= CALLER_FUEL - analysis.fuel
         result.callers += 1
     leftovers(analysis, module, spot)
-    analysis.observer = None
     result.findings = findings(run, analysis, source, files)
+    if result.abandoned and not recorder.reached:
+        for function, cls in around:  # once more, for what can be seen without following calls
+            analyse_root(analysis, function, cls, 0)
+    analysis.observer = None
     return result
 
 

@@ -31,8 +31,12 @@ def reasons(
         return ("it names a class and its bases: nothing here holds or updates an array",)
     if not look.recorder.reached:
         return (unreached(look),)
+    if look.spot.header is not None:
+        return ("it names a function and its parameters: nothing here reads or updates an array",)
     found = dict.fromkeys(silent(look, mentions, verdicts))
-    return tuple(found) or ("no array is captured, updated or read on this line",)
+    return tuple(found) or (
+        "nothing here takes a live array that is updated, updates one, or reads a changed one",
+    )
 
 
 def not_shown(verdict: Verdict) -> str:
@@ -92,6 +96,8 @@ def silent(
     rest = [m for m in fresh if not m.classes and not is_object(m)]
     yield from new_reasons([m for m in rest if m.has("array") and m.made and not m.same_as])
     yield from (shared_reason(m) for m in rest if m.same_as and not is_owner(m, mentions))
+    bound = [m for m in mentions if m.bound and m.text not in updated]
+    yield from new_reasons([m for m in bound if m.has("array") and m.made and not m.same_as])
 
 
 def update_reasons(
@@ -112,7 +118,7 @@ def update_reasons(
                 if isinstance(target, ir.ToItem):
                     text = describe(target.obj)
                     mention = find(mentions, text, bound=False) or find(mentions, text, True)
-                    if mention is not None and mention.has("array"):
+                    if mention is not None and not is_object(mention) and not mention.plain:
                         yield text, item_reason(look, mention)
                 elif isinstance(target, ir.ToAttr):
                     text = describe(as_expression(target))
@@ -148,10 +154,16 @@ def aug_reason(look: Look, stmt: ir.Aug, target: Mention) -> str:
         return f"nobody else holds the array of `{text}` when it is updated"
     if target.has("container"):
         return f"`{text}` is a {detail(target)}: what it holds stays as it is"
-    return f"what `{text}` is could not be told: an update counts where an array is known"
+    return unknown_reason(target)
+
+
+def unknown_reason(target: Mention) -> str:
+    return f"what `{target.text}` is could not be told: an update counts where an array is known"
 
 
 def item_reason(look: Look, target: Mention) -> str:
+    if not target.has("array"):
+        return unknown_reason(target)
     if target.same_as:
         return f"{shares(target)}; nothing that holds it is read behind this write"
     if target.parameter:
@@ -220,7 +232,8 @@ def new_reasons(mentions: list[Mention]) -> Iterator[str]:
     if mentions:
         texts = [f"`{m.text}`" for m in mentions]
         verb = "is a new array" if len(texts) == 1 else "are new arrays"
-        yield f"{join(texts)} {verb} ({places_text(mentions)}): nobody else holds it"
+        them = "it" if len(texts) == 1 else "them"
+        yield f"{join(texts)} {verb} ({places_text(mentions)}): nobody else holds {them}"
 
 
 def shared_reason(mention: Mention) -> str:

@@ -6,7 +6,7 @@ several rounds of a loop. What is seen in them is joined.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from aliaslint.explain.paths import Paths, made_at
@@ -40,6 +40,12 @@ class Seen:
     stale: dict[Site, Mark] = field(default_factory=dict)
     parameter: bool = False
 
+    @property
+    def may_be_shared(self) -> bool:
+        """True for what may be an array that was not made in the function, or has two names."""
+        handle = "array" in self.atoms or "unknown" in self.atoms
+        return handle and (not self.made or bool(self.same_as))
+
 
 @dataclass(slots=True)
 class SeenCall:
@@ -65,14 +71,23 @@ class Touch:
 class Recorder:
     """The observer of one line of one module.
 
-    With `header` the line is the head of that function: its parameters are what is seen.
+    With `header` the line is the head of the function that starts there: its parameters, where
+    they stand on the line, are what is seen.
     """
 
-    def __init__(self, analysis: Analysis, module: str, line: int, header: int = 0) -> None:
+    def __init__(
+        self,
+        analysis: Analysis,
+        module: str,
+        line: int,
+        header: int = 0,
+        parameters: Mapping[str, ir.At] | None = None,
+    ) -> None:
         self.analysis = analysis
         self.module = module
         self.line = line
         self.header = header
+        self.parameters = parameters or {}
         self.statements: dict[ir.Stmt, None] = {}
         self.mentions: dict[tuple[str, bool], Seen] = {}
         self.calls: dict[ir.Call, SeenCall] = {}
@@ -85,6 +100,11 @@ class Recorder:
     @property
     def reached(self) -> bool:
         return bool(self.statements)
+
+    @property
+    def may_share(self) -> bool:
+        """True if the line mentions what a caller may hold too: its evidence counts then."""
+        return any(not seen.bound and seen.may_be_shared for seen in self.mentions.values())
 
     # --- what the interpreter tells
 
@@ -160,13 +180,15 @@ class Recorder:
                 touch.calls.append(expr)
             else:
                 touch.values.append(expr)
-        simple = not isinstance(stmt, COMPOUND) and not defines(stmt)
+        does_nothing = isinstance(stmt, ir.Block) and not stmt.body  # `pass`
+        simple = does_nothing or not (isinstance(stmt, COMPOUND) or defines(stmt))
         if simple and self.on_line(stmt.at) and isinstance(stmt, ir.Aug):
             touch.values.append(as_expression(stmt.target))
             touch.targets.clear()
-        if touch.values or touch.targets or touch.calls:
+        if touch.values or touch.targets or touch.calls or (simple and self.on_line(stmt.at)):
             return touch
-        return touch if simple and self.on_line(stmt.at) else None
+        head = not defines(stmt) and any(self.on_line(e.at) for e in own_expressions(stmt))
+        return touch if head else None
 
     # --- values
 
@@ -174,9 +196,8 @@ class Recorder:
         self.statements[stmt] = None
         self.functions[frame.fn.key] = None
         self.contexts += 1
-        for name in frame.fn.params:
-            expr = ir.Name((self.line, 0, self.line, 0), name, "local")
-            self._value(frame, st.copy(), expr)
+        for name, at in self.parameters.items():
+            self._value(frame, st.copy(), ir.Name(at, name, "local"))
 
     def _targets(self, frame: Frame, touch: Touch, st: State) -> None:
         scratch = st.copy()

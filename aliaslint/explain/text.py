@@ -67,8 +67,7 @@ def finding_lines(verdict: Verdict, paint: Painter) -> Iterator[str]:
     finding = verdict.finding
     code = paint(finding.severity, finding.code)
     if "place" in verdict.roles:
-        state = {"reported": "", "suppressed": " (suppressed)", "unselected": " (not selected)"}
-        yield f"{code}{state[verdict.status]} {finding.message} [{finding.name}]"
+        yield f"{code}{status_text(verdict)} {finding.message} [{finding.name}]"
         for step in finding.trace:
             place = f"{relative(step.path)}:{step.span.line}"
             yield f"  {step.role:<9} {place}  {step.message}".rstrip()
@@ -76,10 +75,16 @@ def finding_lines(verdict: Verdict, paint: Painter) -> Iterator[str]:
             yield f"  {finding.fixable} fix: {finding.repair.reason}"
         return
     what = join(ROLES[role] for role in verdict.roles if role in ROLES)
-    status = "" if verdict.status == "reported" else f" ({verdict.status})"
     place = f"{relative(finding.path)}:{finding.span.line}:{finding.span.column}"
-    yield f"{what}: part of {code} at {place}{status}"
+    yield f"{what}: part of {code} at {place}{status_text(verdict)}"
     yield f"  {finding.message}"
+
+
+def status_text(verdict: Verdict) -> str:
+    """Say why `check` does not show a finding; empty where it does."""
+    if verdict.comment is not None:
+        return f" (suppressed by the comment at {where(verdict.comment)})"
+    return " (not selected)" if verdict.status == "unselected" else ""
 
 
 # --- mentions
@@ -102,9 +107,9 @@ def describe(mention: Mention, again: bool) -> Iterator[str]:
     if mention.parameter:
         told.append("a parameter")
     if mention.captured:
-        told.append(f"taken live on line {lines_of(mention.captured)}")
+        told.append(f"taken live on {lines_of(mention.captured)}")
     elif mention.made and mention.has("array"):
-        told.append(f"new, made on line {lines_of(mention.made)}")
+        told.append(f"new, made on {lines_of(mention.made)}")
     yield ", ".join(told)
     if mention.same_as:
         yield f"the same as {join((f'`{text}`' for text in mention.same_as), MANY)}"
@@ -199,7 +204,8 @@ def call_parts(call: Call) -> Iterator[str]:
 
 
 def lines_of(places: tuple[Place, ...]) -> str:
-    return join(dict.fromkeys(str(place.line) for place in places), MANY)
+    lines = list(dict.fromkeys(str(place.line) for place in places))
+    return f"line{'s' * (len(lines) > 1)} {join(lines, MANY)}"
 
 
 def where(place: Place) -> str:

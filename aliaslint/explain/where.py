@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from aliaslint.errors import UserError
+from aliaslint.lower.ir import At
+from aliaslint.lower.lowering import at
+from aliaslint.lower.scopes import parameters
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -37,6 +40,24 @@ class Spot:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 return node
         return None
+
+    @property
+    def root(self) -> str:
+        """The name of that function, with the classes around it."""
+        function = self.function
+        if function is None:
+            return self.unit
+        return ".".join(node.name for node in self.chain[: self.chain.index(function) + 1])
+
+    @property
+    def parameters(self) -> dict[str, At]:
+        """The parameters that stand on the line of a function's head, with their places."""
+        if not isinstance(self.header, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return {}
+        named = [arg for arg, _ in parameters(self.header.args)]
+        return {
+            arg.arg: at(arg) for arg in named if arg.lineno <= self.line <= (arg.end_lineno or 0)
+        }
 
     @property
     def owner(self) -> str:
@@ -78,10 +99,17 @@ def simple(
 ) -> Spot:
     """A statement that holds no definition around the line, or the head of one with blocks."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-        raise UserError(nothing(lines, line, following(tree, line), "a text that nothing uses"))
+        raise UserError(nothing(lines, line, following(tree, line), "is text, not code"))
+    if isinstance(node, ast.Match) and any(in_pattern(case, line) for case in node.cases):
+        return Spot(line, chain)
     if any(True for _ in blocks(node)) and line > head_end(node):
         raise UserError(nothing(lines, line, following(tree, line)))
     return Spot(line, chain, declares=isinstance(node, ast.AnnAssign) and node.value is None)
+
+
+def in_pattern(case: ast.match_case, line: int) -> bool:
+    last = case.guard or case.pattern
+    return case.pattern.lineno <= line <= (last.end_lineno or 0)
 
 
 def first_line(node: ast.stmt) -> int:
@@ -145,7 +173,5 @@ def nothing(lines: Sequence[str], line: int, after: int | None, what: str = "") 
     if not what:
         what = "is empty" if not text else "is a comment" if text.startswith("#") else ""
         what = what or f"holds only `{text}`"
-    else:
-        what = f"is {what}"
     hint = f"; the next statement is on line {after}" if after else ""
     return f"line {line} {what}{hint}"
