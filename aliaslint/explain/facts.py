@@ -78,7 +78,7 @@ class Facts:
             column=self.column(seen.at),
             bound=seen.bound,
             kinds=tuple(self.kinds(seen.atoms, seen.constants)),
-            same_as=tuple(sorted(seen.same_as)),
+            same_as=tuple(sorted(seen.same_as, key=lambda text: (len(text), text))),
             made=self.places(seen.made),
             captured=self.places(seen.captured),
             parameter=seen.parameter,
