@@ -250,7 +250,8 @@ def getattr_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
         payload = link.ref.payload
         name = payload[1] if isinstance(payload, tuple) and link.ref.kind == "const" else None
         if isinstance(name, str) and name != "?":
-            result = join(result, load_attr(frame, st, base, name, expr))
+            loaded = load_attr(frame, st, base, name, expr)
+            result = join(result, loaded or frame.plain(UNKNOWN))
         else:
             result = join(result, any_attribute(frame, st, base, expr))
     return result

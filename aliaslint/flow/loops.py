@@ -291,6 +291,7 @@ def iteration(walk: Walk, loop: LoopFrame, state: State | None, pos: Pos) -> Sta
     try:
         frame.walking = True
         val = iterate_val(frame, state, walk.iterable, pos, stmt.iterable)
+        val = val or frame.plain(UNKNOWN)
         frame.walking = False
         assign_to(frame, stmt.target, bind(val), state)
     except Stopped:
