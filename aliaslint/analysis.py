@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aliaslint.findings import FileError, Result
+from aliaslint.findings import FileError, Finding, Result
 
 if TYPE_CHECKING:
     from aliaslint.flow.context import Analysis
@@ -24,7 +24,8 @@ class AnalysisOptions:
     `dependency_roots` maps a top-level package name ("mlx_lm") to the folder that holds its
     source (".../site-packages/mlx_lm"); an empty mapping means that none is known.
     `dependency_versions` maps the same names to a version for the built-in effect table,
-    for packages whose source is not at hand.
+    for packages whose source is not at hand. `thorough` follows what a cache of unknown class may
+    write into its own buffers, which is told as AL102 at most.
     """
 
     exposed_attributes: tuple[str, ...] = ("offset",)
@@ -32,30 +33,34 @@ class AnalysisOptions:
     cache_protocol: tuple[str, ...] = ("update_and_fetch",)
     dependency_roots: Mapping[str, Path] = field(default_factory=dict)
     dependency_versions: Mapping[str, str] = field(default_factory=dict)
+    thorough: bool = True
 
 
 def analyse(
-    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = False, thorough: bool = True
+    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = False
 ) -> Result:
     """Return the findings of all rules in `files`, unselected and unsuppressed, sorted."""
-    run = examine(files, options, all_roots=all_roots, thorough=thorough)
+    run = examine(files, options, all_roots=all_roots)
     result = Result(errors=run.errors)
     if run.analysis is not None:
-        from aliaslint.rules import modules
-        from aliaslint.rules.evidence import gather
-
-        exposed = frozenset(options.exposed_attributes)
-        evidence = gather(run.analysis, exposed, frozenset(options.shared_attributes))
-        for module in modules():
-            finder = getattr(module, "find_in_program", None)
-            if finder is not None:
-                result.findings.extend(finder(evidence))
-        result.findings.sort(key=lambda finding: finding.sort_key())
+        result.findings.extend(conclude(run.analysis, options))
         result.summary["unresolved"] = len(run.analysis.unresolved)
         result.summary["passed_over"] = run.analysis.passed_over
         result.summary["abandoned"] = run.analysis.abandoned
     result.summary["files"] = len(files)
     return result
+
+
+def conclude(analysis: Analysis, options: AnalysisOptions) -> list[Finding]:
+    """Return what the rules find in an analysis that has run, sorted."""
+    from aliaslint.rules import modules
+    from aliaslint.rules.evidence import gather
+
+    exposed = frozenset(options.exposed_attributes)
+    evidence = gather(analysis, exposed, frozenset(options.shared_attributes))
+    finders = [getattr(module, "find_in_program", None) for module in modules()]
+    found = [finding for find in finders if find for finding in find(evidence)]
+    return sorted(found, key=lambda finding: finding.sort_key())
 
 
 @dataclass(slots=True)
@@ -67,17 +72,26 @@ class Run:
 
 
 def examine(
-    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = False, thorough: bool = True
+    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = False
 ) -> Run:
     """Parse and analyse `files`; nothing in them is imported or executed.
 
     With `all_roots` each function is interpreted on its own, those included that can yield no
-    finding: slow, for tests. `thorough` follows what a cache of unknown class may write into its
-    own buffers, which is told as AL102 at most.
+    finding: slow, for tests.
     """
+    from aliaslint.flow.driver import run
+
+    analysis, errors = assemble(files, options)
+    run(analysis, all_roots, options.thorough)
+    return Run(analysis, errors)
+
+
+def assemble(
+    files: Sequence[SourceFile], options: AnalysisOptions
+) -> tuple[Analysis, list[FileError]]:
+    """Parse `files` and return an analysis of them that has not run yet."""
     from aliaslint.flow import library_calls, statements
     from aliaslint.flow.context import Analysis
-    from aliaslint.flow.driver import analyse_leftovers, analyse_module, select_roots
     from aliaslint.program.modules import ModuleTable
     from aliaslint.source.parsing import parse
 
@@ -91,18 +105,7 @@ def examine(
         else:
             table.add(source.path, tree, source.text, in_target=True)
     protocol = frozenset(options.cache_protocol)
-    analysis = Analysis(
-        table,
-        protocol,
-        frozenset(options.exposed_attributes),
-    )
-    targets = list(table.targets())
-    if not all_roots:
-        select_roots(analysis, targets, thorough)
-    for module in targets:
-        analyse_module(analysis, module)
-    analyse_leftovers(analysis, {module.id for module in targets})
-    return Run(analysis, errors)
+    return Analysis(table, protocol, frozenset(options.exposed_attributes)), errors
 
 
 def skeletons(options: AnalysisOptions) -> dict[str, str]:

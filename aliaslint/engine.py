@@ -97,7 +97,7 @@ def prepare(request: Request) -> Run:
     files, errors = _load(targets, request, config)
     roots = () if request.package else tuple(dict.fromkeys(project_roots(targets)))
     found = tuple(dependencies(targets, files, request.python, config))
-    options = _options(config, found, own_packages(targets, files))
+    options = _options(config, found, own_packages(targets, files), "AL102" in codes)
     return Run(config, targets, roots, files, errors, options, codes, found)
 
 
@@ -106,15 +106,28 @@ def examine(run: Run, request: Request) -> Result:
     if not request.cache:
         return _examine(run)
     from aliaslint import cache
-    from aliaslint.program.dependencies import declarations_state
 
-    declared = declarations_state(run.targets)
-    key = cache.key(run.files, run.options, run.roots, run.config, run.targets, declared)
+    key = _key(run)
     result = cache.load(key)
     if result is None:
         result = _examine(run)
         cache.store(key, result)
     return result
+
+
+def stored(run: Run) -> Result | None:
+    """Return the findings of an equal run that are kept in the cache, if there are any."""
+    from aliaslint import cache
+
+    return cache.load(_key(run))
+
+
+def _key(run: Run) -> str:
+    from aliaslint import cache
+    from aliaslint.program.dependencies import declarations_state
+
+    declared = declarations_state(run.targets)
+    return cache.key(run.files, run.options, run.roots, run.config, run.targets, declared)
 
 
 def _examine(run: Run) -> Result:
@@ -145,7 +158,7 @@ def judge(run: Run, result: Result, baseline: Path | None = None) -> Report:
     by_path = {path: list(group) for path, group in groupby(findings, lambda f: f.path)}
     unused = Unused(run, result)
     for path in sorted({*sources, *by_path}):
-        codes = run.codes - _ignored_codes(run.config, path)
+        codes = run.codes - ignored_codes(run.config, path)
         found = by_path.get(path, [])
         shown, hidden = _split(path, sources.get(path), found, codes, unused)
         report.findings += [finding for finding in shown if finding.code in codes]
@@ -237,7 +250,7 @@ def _load(
 
 
 def _options(
-    config: Config, dependencies: Iterable[Dependency], own: Mapping[str, Path]
+    config: Config, dependencies: Iterable[Dependency], own: Mapping[str, Path], thorough: bool
 ) -> AnalysisOptions:
     """Return the options of the analysis: the source of a dependency, or else its version.
 
@@ -252,10 +265,11 @@ def _options(
         dependency_versions={
             d.name: d.version for d in dependencies if d.kind == "table" and d.version
         },
+        thorough=thorough,
     )
 
 
-def _ignored_codes(config: Config, path: Path) -> frozenset[str]:
+def ignored_codes(config: Config, path: Path) -> frozenset[str]:
     """Return the codes that `per-file-ignores` switches off in a file."""
     ignored: set[str] = set()
     for pattern, selectors in config.per_file_ignores.items():

@@ -100,7 +100,7 @@ def cli(context: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
-    gc.set_threshold(50_000, 20, 20)  # A run makes many objects and few cycles.
+    gc.disable()  # A run makes many objects and few cycles.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

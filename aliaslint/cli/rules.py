@@ -24,7 +24,7 @@ def command(output_format: str) -> None:
     `aliaslint explain CODE` shows the page of one.
     """
     if output_format == "json":
-        document = {"version": __version__, "rules": [_object(rule) for rule in rules()]}
+        document = {"version": __version__, "rules": [rule_object(rule) for rule in rules()]}
         click.echo(json.dumps(document, indent=2))
         return
     width = max(len(rule.name) for rule in rules())
@@ -34,7 +34,7 @@ def command(output_format: str) -> None:
         click.echo(f"{rule.code}  {rule.name:<{width}}  {default}  {fix}  {rule.summary}")
 
 
-def _object(rule: Rule) -> dict[str, object]:
+def rule_object(rule: Rule) -> dict[str, object]:
     return {
         "code": rule.code,
         "name": rule.name,

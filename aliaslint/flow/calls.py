@@ -163,13 +163,13 @@ def call(frame: Frame, expr: ir.Call, st: State) -> Val:
                 result = join(result, method_call(frame, st, Link(*link), stale, name, args, expr))
             frame.alternatives = outer
             after_call(frame, st)
-            return result
+            return result or frame.plain(UNKNOWN)
         case _:
             fn = evaluate(frame, expr.fn, st)
             args = evaluate_args(frame, st, expr)
             result = call_val(frame, st, fn, args, expr)
             after_call(frame, st)
-            return result
+            return result or frame.plain(UNKNOWN)
 
 
 def several(base: Val) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from aliaslint.flow.observing import Observer
 from aliaslint.flow.state import State
 from aliaslint.flow.values import (
     Hop,
@@ -42,10 +43,11 @@ from aliaslint.program.types import (
 )
 
 MAX_DEPTH = 9  # calls nested in one context
-MAX_CONTEXTS = 40  # summaries of one function before its root summary stands for all
+MAX_CONTEXTS = 40  # summaries of one function made for one root
 MAX_HOPS = 4
-LESS_FUEL = 300  # the same for functions with nothing suspicious in sight
-MAX_FUEL = 1_500  # statements interpreted for one root before calls collapse
+FIRST_FUEL = 800  # statements interpreted for one root before calls collapse
+MAX_FUEL = 4_000  # the same, when a root that was too costly is tried again
+LAST_FUEL = 200  # statements after that, before the root is given up
 
 
 @dataclass(slots=True)
@@ -132,17 +134,19 @@ class Analysis:
         self.fuel = MAX_FUEL
         self.bound_site: Site | None = None
         self.passed_over = 0  # functions of a large program with nothing suspicious in sight
+        self.contexts: dict[str, int] = {}  # how many summaries of each the running root made
         self.abandoned = 0  # roots that were too costly to be followed to their end
         self.guessing = 0  # how many receivers of guessed class the running call goes through
         self._may_update: dict[ir.Expr, bool] = {}
         self._init_types: dict[tuple[Ref, Key], Type] = {}
         self._spans: dict[tuple[str, ir.At], Where] = {}
         self.derived: dict[str, frozenset[str]] = {}
+        self.observer: Observer | None = None
 
     def spend(self, amount: int) -> None:
         """Count work; a root that has spent far too much is given up. Raises Exhausted."""
         self.fuel -= amount
-        if self.fuel < -LESS_FUEL:
+        if self.fuel < -LAST_FUEL:
             raise Exhausted
 
     # --- positions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from aliaslint.flow.context import MAX_FUEL, Analysis, Exhausted
+from aliaslint.flow.context import FIRST_FUEL, MAX_FUEL, Analysis, Exhausted
 from aliaslint.flow.expressions import Stopped
 from aliaslint.flow.frame import Frame
 from aliaslint.flow.state import State, is_object
@@ -16,6 +16,10 @@ from aliaslint.lower import ir
 from aliaslint.program.classes import ClassInfo
 from aliaslint.program.modules import Module
 from aliaslint.program.types import UNKNOWN, ClassOf, Inst, Map, Seq, Type, is_plain
+
+
+Root = tuple[ir.Function, str | None]
+LINES_A_STATEMENT = 3
 
 
 def select_roots(analysis: Analysis, targets: list[Module], thorough: bool) -> None:
@@ -41,25 +45,54 @@ def matters(analysis: Analysis, function: ir.Function, cls: str | None) -> bool:
     return False
 
 
-def analyse_module(analysis: Analysis, module: Module) -> None:
-    """Analyse every function of the module that matters, and its own statements."""
-    for function, cls in roots(analysis, module):
-        if matters(analysis, function, cls):
-            analyse_root(analysis, function, cls)
-    body = analysis.kinds.module_function(module)
-    if matters(analysis, body, None):
-        analyse_root(analysis, body, None)
+def run(analysis: Analysis, all_roots: bool, thorough: bool) -> None:
+    """Interpret the functions of the target that matter, and what nothing was seen to call."""
+    targets = list(analysis.modules.targets())
+    if not all_roots:
+        select_roots(analysis, targets, thorough)
+    costly = [
+        root
+        for module in targets
+        for root in module_roots(analysis, module)
+        if matters(analysis, *root) and not analyse_root(analysis, *root)
+    ]
+    costly += [root for root in leftover_roots(analysis) if not analyse_root(analysis, *root)]
+    try_again(analysis, costly, sum(len(module.lines) for module in targets))
 
 
-def analyse_leftovers(analysis: Analysis, targets: set[str]) -> None:
-    """Nested functions that nothing was seen to call."""
+def try_again(analysis: Analysis, costly: list[Root], lines: int) -> None:
+    """Give what was too costly at first as much as the program is worth by its size; what
+    updates something itself comes first, and short functions before long ones."""
+    budget = max(MAX_FUEL * 4, lines // LINES_A_STATEMENT)
+    relevance = analysis.relevance
+    urgent = relevance.urgent if relevance is not None else set()
+
+    def rank(root: Root) -> tuple[bool, bool, int]:
+        first, _, last, _ = root[0].at
+        return root[0].key not in urgent, root[0].name == "<module>", last - first
+
+    costly = sorted(costly, key=rank)
+    for function, cls in costly:
+        if budget <= 0 or not analyse_root(analysis, function, cls, MAX_FUEL):
+            analysis.abandoned += 1
+        budget -= MAX_FUEL - analysis.fuel
+
+
+def module_roots(analysis: Analysis, module: Module) -> Iterator[Root]:
+    """Yield the functions of a module, and its own statements as one."""
+    yield from roots(analysis, module)
+    yield analysis.kinds.module_function(module), None
+
+
+def leftover_roots(analysis: Analysis) -> Iterator[Root]:
+    """Yield the nested functions that nothing was seen to call."""
     called = {key for keys in analysis.resolved.values() for key in keys}
     for key, function in list(analysis.classes.registered.items()):
-        if key in called or function.module not in targets or function.parent is None:
-            continue
-        cls = analysis.closure_class.get(key)
-        if matters(analysis, function, cls):
-            analyse_root(analysis, function, cls)
+        inside = analysis.modules.by_id[function.module].in_target
+        if inside and key not in called and function.parent is not None:
+            cls = analysis.closure_class.get(key)
+            if matters(analysis, function, cls):
+                yield function, cls
 
 
 def roots(analysis: Analysis, module: Module) -> Iterator[tuple[ir.Function, str | None]]:
@@ -98,24 +131,30 @@ def updates_attributes(function: ir.Function) -> bool:
     return any(isinstance(s, ir.Aug) for s in statements(function.body))
 
 
-def analyse_root(analysis: Analysis, function: ir.Function, cls: str | None) -> None:
-    """Interpret a function with parameters of which nothing is known but their kinds."""
-    analysis.fuel = MAX_FUEL
+def analyse_root(
+    analysis: Analysis, function: ir.Function, cls: str | None, fuel: int | None = None
+) -> bool:
+    """Interpret a function with parameters of which nothing is known but their kinds.
+
+    False if that was too costly: what was seen until then is kept.
+    """
+    analysis.fuel = FIRST_FUEL if fuel is None else fuel
+    analysis.contexts.clear()
     frame = Frame(analysis, function, cls, 0)
     st = State()
     for name, kind in zip(function.params, function.kinds, strict=True):
         st.env[name] = parameter(analysis, function, cls, name, kind)
     prepare_frame(frame, st)
     analysis.bound_site = None
+    finished = True
     try:
         end = execute(frame, function.body, st)
     except Stopped:
         end = None
     except Exhausted:
-        analysis.abandoned += 1
         analysis.active.clear()
         analysis.guessing = 0
-        return
+        end, finished = None, False
     for read in frame.reads.values():
         for stale in read.stale:
             if stale.mark is not ENTRY:
@@ -125,6 +164,7 @@ def analyse_root(analysis: Analysis, function: ir.Function, cls: str | None) -> 
         states.append(({}, end))
     for val, state in states:
         leftovers(frame, val, state)
+    return finished and analysis.fuel > 0
 
 
 def parameter(
@@ -198,4 +238,4 @@ def living(state: State, val: Val) -> list[Ref]:
     return list(found)
 
 
-__all__ = ["Inst", "analyse_leftovers", "analyse_module"]
+__all__ = ["Inst", "analyse_root", "run"]

@@ -202,6 +202,8 @@ def array_attr(frame: Frame, st: State, link: Link, name: str, expr: ir.Expr) ->
 def field_val(frame: Frame, st: State, ref: Ref, name: str, expr: ir.Expr) -> Val:
     """Load a field: the live handle, captured here."""
     located = location_of_field(frame, st, ref, name)
+    if not located and "unknown" in ref.type:
+        return frame.plain(UNKNOWN)  # not nothing: what is left of it would be ruled out
     return captured(frame, ref, located, expr)
 
 
@@ -333,7 +335,7 @@ def item_of(
     result = EMPTY
     for key in index_keys(frame, st, ref, index):
         result = join(result, load_element(frame, st, ref, key, expr))
-    return result
+    return result if result or "unknown" not in type_ else frame.plain(UNKNOWN)
 
 
 def item_method(frame: Frame, type_: Type, name: str) -> object:
@@ -676,4 +678,7 @@ __all__ = ["EVAL", "STR", "ExtInst", "Stopped", "evaluate"]
 def call_expression(frame: Frame, expr: ir.Call, st: State) -> Val:
     from aliaslint.flow.calls import call
 
-    return call(frame, expr, st)
+    val = call(frame, expr, st)
+    if frame.a.observer is not None:
+        frame.a.observer.called(frame, expr, val, st)
+    return val

@@ -250,7 +250,8 @@ def getattr_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
         payload = link.ref.payload
         name = payload[1] if isinstance(payload, tuple) and link.ref.kind == "const" else None
         if isinstance(name, str) and name != "?":
-            result = join(result, load_attr(frame, st, base, name, expr))
+            loaded = load_attr(frame, st, base, name, expr)
+            result = join(result, loaded or frame.plain(UNKNOWN))
         else:
             result = join(result, any_attribute(frame, st, base, expr))
     return result
@@ -267,7 +268,7 @@ def any_attribute(frame: Frame, st: State, base: Val, expr: ir.Expr) -> Val:
 
 @models("builtins.setattr")
 def setattr_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
-    from aliaslint.flow.statements import store_attr
+    from aliaslint.flow.statements import never_holds_array, store_attr
 
     if len(args.positional) == 3:
         base, names, val = args.positional
@@ -279,7 +280,9 @@ def setattr_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
             else:
                 for owner in base:
                     for key, held in list(st.heap.get(owner.ref, {}).items()):
-                        if isinstance(key, str) and not key.startswith(("#", "()", "@", "<")):
+                        if not isinstance(key, str) or key.startswith(("#", "()", "@", "<")):
+                            continue
+                        if not never_holds_array(frame, st, owner.ref, key):
                             st.put(owner.ref, key, join(held, bind(val)))
     return frame.plain()
 

@@ -89,15 +89,15 @@ def walk_element(frame: Frame, st: State, ref: Ref, pos: Pos, node: ir.Expr) -> 
             return position_val(frame, pos)
         case "enumerate":
             inner = iterate_val(frame, st, parts[0], pos, node)
-            return tuple_of(frame, st, node.at, [position_val(frame, pos), inner], pos)
+            return tuple_of(frame, st, ref, node.at, [position_val(frame, pos), inner])
         case "zip":
             vals = [iterate_val(frame, st, part, pos, node) for part in parts]
-            return tuple_of(frame, st, node.at, vals, pos)
+            return tuple_of(frame, st, ref, node.at, vals)
         case "reversed":
             return iterate_val(frame, st, parts[0], ANY, node)
         case "items":
             inner = iterate_val(frame, st, parts[0], pos, node, values=True)
-            return tuple_of(frame, st, node.at, [frame.plain(UNKNOWN), inner], pos)
+            return tuple_of(frame, st, ref, node.at, [frame.plain(UNKNOWN), inner])
         case "values":
             return iterate_val(frame, st, parts[0], pos, node, values=True)
         case "map":
@@ -118,9 +118,12 @@ def position_val(frame: Frame, pos: Pos) -> Val:
     return single(frame.refs.pos(pos, SCALAR), FRESH_PROV)
 
 
-def tuple_of(frame: Frame, st: State, at: ir.At, vals: list[Val], pos: Pos) -> Val:
+def tuple_of(frame: Frame, st: State, walk: Ref, at: ir.At, vals: list[Val]) -> Val:
+    """Make the tuple that one step of `walk` gives; walks inside walks have tuples of their own."""
     made = frame.refs.alloc(
-        (frame.fn.key, at, "step"), frame.positions[-2:], frozenset({Seq("tuple", UNKNOWN)})
+        (frame.fn.key, at, "step", walk.id),
+        frame.positions[-2:],
+        frozenset({Seq("tuple", UNKNOWN)}),
     )
     fields: dict[Key, Val] = {Pos("i", i): val for i, val in enumerate(vals)}
     fields["#len"] = single(frame.refs.const(len(vals), SCALAR), FRESH_PROV)
@@ -288,6 +291,7 @@ def iteration(walk: Walk, loop: LoopFrame, state: State | None, pos: Pos) -> Sta
     try:
         frame.walking = True
         val = iterate_val(frame, state, walk.iterable, pos, stmt.iterable)
+        val = val or frame.plain(UNKNOWN)
         frame.walking = False
         assign_to(frame, stmt.target, bind(val), state)
     except Stopped:

@@ -33,6 +33,7 @@ from aliaslint.flow.frame import (
     describe,
 )
 from aliaslint.flow.narrowing import narrow
+from aliaslint.flow.observing import Observer
 from aliaslint.flow.state import Binding, State, is_object
 from aliaslint.flow.values import ANY, EMPTY, Hop, Pos, Prov, Ref, Site, Val, join, single
 from aliaslint.lower import ir
@@ -55,10 +56,23 @@ EXEC: dict[type, Execute] = {}
 def execute(frame: Frame, stmt: ir.Stmt, st: State) -> State | None:
     """Run one statement; None where control does not go on behind it."""
     frame.a.spend(1)
+    if frame.a.observer is not None:
+        return observed(frame, stmt, st, frame.a.observer)
     try:
         return EXEC[type(stmt)](frame, stmt, st)
     except Stopped:
         return None
+
+
+def observed(frame: Frame, stmt: ir.Stmt, st: State, observer: Observer) -> State | None:
+    """Run one statement while somebody looks on."""
+    observer.enters(frame, stmt, st)
+    try:
+        after = EXEC[type(stmt)](frame, stmt, st)
+    except Stopped:
+        after = None
+    observer.leaves(frame, stmt, after)
+    return after
 
 
 def handles(kind: type) -> Callable[[Callable[..., State | None]], Callable[..., State | None]]:

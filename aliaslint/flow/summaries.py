@@ -283,8 +283,10 @@ def summarise(frame: Frame, function: ir.Function, cls: str | None, entry: Entry
     if active is not None:
         active.unresolved = True
         return active
-    if frame.depth >= MAX_DEPTH or len(table) >= MAX_CONTEXTS or analysis.fuel <= 0:
+    made = analysis.contexts.get(function.key, 0)
+    if frame.depth >= MAX_DEPTH or made >= MAX_CONTEXTS or analysis.fuel <= 0:
         return None
+    analysis.contexts[function.key] = made + 1
     summary = Summary(entry.state)
     for _ in range(3):
         analysis.active[token] = summary

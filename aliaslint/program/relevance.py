@@ -46,6 +46,7 @@ class Relevance:
     def __init__(self, reach: Reach) -> None:
         self.reach = reach
         self.local: set[str] = set()  # keys of functions with an update that others may see
+        self.urgent: set[str] = set()  # those of them where it is known to be one of an array
         self.written: dict[str, Written] = {}
         self.pending: list[Written] = []
         self.known_sources: dict[ir.Expr, set[str]] = {}
@@ -86,6 +87,8 @@ class Relevance:
                 sources - {"="} or self._is_held(found, base.name, None)
             ):
                 self.local.add(found.function.key)
+                if known:
+                    self.urgent.add(found.function.key)
             if known or possible:
                 params = {s[1:] for s in sources if s.startswith("%")}
                 params &= set(update.function.params)
@@ -179,6 +182,8 @@ class Relevance:
                 self._is_used_after(found, site, arg, sources) or self._gives_back(written, param)
             ):
                 self.local.add(found.function.key)
+                if not weak:
+                    self.urgent.add(found.function.key)
             params = {s[1:] for s in sources if s.startswith("%")} & set(site.function.params)
             self._add(site.function, params, params if weak else set())
             if weak:

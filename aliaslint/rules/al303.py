@@ -114,7 +114,7 @@ def _captures(name: str, version: str, root: Path) -> tuple[str, ...]:
     from aliaslint.source.files import SourceFile, read
 
     files = [s for s in map(read, sorted(root.rglob("*.py"))) if isinstance(s, SourceFile)]
-    found = analyse(files, AnalysisOptions(dependency_roots={name: root})).findings
+    found = analyse(files, AnalysisOptions(dependency_roots={name: root}, thorough=False)).findings
     return tuple(
         f"{f.path.relative_to(root).as_posix()}:{f.span.line}" for f in found if f.code == "AL101"
     )
