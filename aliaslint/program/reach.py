@@ -353,9 +353,8 @@ class Reach:
         base, function = update.base, update.function
         if not self.may_be_array(update, class_key):
             return 0
-        if isinstance(base, ir.Attr) and isinstance(base.obj, ir.Name):
-            if set(self.sources(base.obj, function, found, class_key, set())) == {"="}:
-                return 0
+        if self.is_of_own_object(update, found, class_key):
+            return 0
         module = self.kinds.modules.by_id[function.module]
         result = 0
         for name in self.sources(base, function, found, class_key, set()):
@@ -364,6 +363,15 @@ class Reach:
             if name[0] not in "=%?":
                 result |= self.bits.update(name, update.item)
         return result
+
+    def is_of_own_object(self, update: Update, found: Scan, class_key: str | None) -> bool:
+        """True for `made.x op= v` where `made` is an object that the function has made."""
+        match update.base:
+            case ir.Attr(obj=ir.Name() as owner):
+                sources = self.sources(owner, update.function, found, class_key, set())
+                return set(sources) == {"="}
+            case _:
+                return False
 
     def may_be_array(self, update: Update, class_key: str | None) -> bool:
         type_ = self.kinds.expression(update.base, update.function, class_key)

@@ -31,6 +31,7 @@ class Written:
     function: ir.Function
     params: set[str] = field(default_factory=set)
     weak: set[str] = field(default_factory=set)
+    keeps: bool = False  # what it updates outlives the call: a default value
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -77,12 +78,14 @@ class Relevance:
         for update in found.updates:
             base = update.base
             if not isinstance(base, ir.Name):
-                if not update.item and self.reach.may_be_array(update, class_key):
+                alone = self.reach.is_of_own_object(update, found, class_key)
+                if (alone or not update.item) and self.reach.may_be_array(update, class_key):
                     self.local.add(found.function.key)
                 continue
             sources = set(self.reach.sources(base, update.function, found, class_key, set()))
             known, possible = self._kind_of(update, class_key, sources)
             given = base.name in update.function.params and not known
+            given = given and base.name not in found.defaults
             if (known or possible and not given) and (
                 sources - {"="} or self._is_held(found, base.name, None)
             ):
@@ -93,6 +96,8 @@ class Relevance:
                 params = {s[1:] for s in sources if s.startswith("%")}
                 params &= set(update.function.params)
                 self._add(update.function, params, set() if known else params)
+                if base.name in found.defaults and params:
+                    self.written[update.function.key].keeps = True
 
     def _kind_of(
         self, update: Update, class_key: str | None, sources: set[str]
@@ -173,6 +178,8 @@ class Relevance:
         return info is not None and any(a.key == function.class_key for a in info.mro)
 
     def _call(self, written: Written, found: Scan, site: CallSite) -> None:
+        if written.keeps:
+            self.local.add(found.function.key)
         for param, arg in arguments(written.function, site.call):
             if param not in written.params:
                 continue

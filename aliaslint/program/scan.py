@@ -83,6 +83,7 @@ class Scan:
     loops: list[ir.At] = field(default_factory=list)
     bound: dict[str, list[tuple[ir.Expr | None, Path]]] = field(default_factory=dict)
     parameters: set[str] = field(default_factory=set)
+    defaults: set[str] = field(default_factory=set)  # parameters with one that is an object
 
     def in_loop(self, at: ir.At) -> bool:
         return any(inside(at, loop) for loop in self.loops)
@@ -140,6 +141,7 @@ class Walk:
             if not isinstance(default, ir.Const):
                 found.bound.setdefault(name, []).append((default, ()))
                 found.held.add(name)  # the function itself holds its default
+                found.defaults.add(name)
         for note in (*function.annotations.values(), function.returns_annotation):
             if note is not None:
                 self.value(note, kept=False)
