@@ -7,6 +7,7 @@ renamed back. Bindings that only the caller has are marked by the updates that i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from aliaslint.flow.expressions import Stopped, evaluate, evaluate_all
@@ -159,8 +160,9 @@ def call(frame: Frame, expr: ir.Call, st: State) -> Val:
             frame.held -= 1
             result = EMPTY
             outer, frame.alternatives = frame.alternatives, several(base)
-            for link, stale in list(base.items()):
-                result = join(result, method_call(frame, st, Link(*link), stale, name, args, expr))
+            for link, branch in apart(frame, st, base):
+                stale = base[link]
+                result = join(result, method_call(frame, branch, link, stale, name, args, expr))
             frame.alternatives = outer
             after_call(frame, st)
             return result or frame.plain(UNKNOWN)
@@ -170,6 +172,24 @@ def call(frame: Frame, expr: ir.Call, st: State) -> Val:
             result = call_val(frame, st, fn, args, expr)
             after_call(frame, st)
             return result or frame.plain(UNKNOWN)
+
+
+def apart(frame: Frame, st: State, base: Val) -> Iterator[tuple[Link, State]]:
+    """Yield each thing that a call may go to, with a state of its own for each object of the
+    program: the receiver is one of them, so that what they do must not meet. The states are
+    joined in `st` in the end."""
+    objects = [k for k in base if any(isinstance(a, Inst) for a in frame.type_of(st, k.ref))]
+    if len(objects) < 2:
+        for link in list(base):
+            yield link, st
+        return
+    before, after = st.copy(), None
+    for link in list(base):
+        branch = before.copy()
+        yield link, branch
+        after = branch if after is None else after.join(branch, frame.refs, frame.a.init_type)
+    if after is not None:
+        st.env, st.heap, st.owned, st.narrowed = after.env, after.heap, after.owned, after.narrowed
 
 
 def several(base: Val) -> bool:
@@ -187,8 +207,8 @@ def after_call(frame: Frame, st: State) -> None:
 
 def call_val(frame: Frame, st: State, fn: Val, args: Args, expr: ir.Expr) -> Val:
     result = EMPTY
-    for link in list(fn):
-        result = join(result, call_ref(frame, st, link.ref, args, expr))
+    for link, branch in apart(frame, st, fn):
+        result = join(result, call_ref(frame, branch, link.ref, args, expr))
     if not fn:
         return unresolved(frame, st, args, expr, describe(getattr(expr, "fn", None)))
     return result
@@ -285,7 +305,12 @@ def method_call(
     ref = link.ref
     type_ = frame.type_of(st, ref)
     result = EMPTY
-    for atom in ordered(type_ or UNKNOWN):
+    several = one_of_several(frame, st, ref, type_, name)
+    if several:
+        result = protocol_call(frame, st, ref, name, several, args, expr)
+        gone = UNKNOWN if name in frame.a.protocol else frozenset()
+        type_ = frozenset(atom for atom in type_ - gone if not isinstance(atom, Inst))
+    for atom in ordered(type_) if several else ordered(type_ or UNKNOWN):
         match atom:
             case Inst():
                 only = frozenset({atom})
@@ -310,6 +335,26 @@ def method_call(
             case _:
                 result = join(result, unknown_method(frame, st, link, stale, name, args, expr))
     return result
+
+
+def one_of_several(
+    frame: Frame, st: State, ref: Ref, type_: Type, name: str
+) -> list[tuple[str, Method]]:
+    """Return class and method for each class that the receiver may be of, if it may be of more
+    than one: it is of one of them, so that what they do must not meet in it."""
+    keys = [atom.key for atom in ordered(type_) if isinstance(atom, Inst)]
+    found: list[tuple[str, Method]] = []
+    if keys and "unknown" in type_ and name in frame.a.protocol:
+        found = [pair for pair in candidates(frame.a, frame.module, name) if pair[0] not in keys]
+    if not keys or len(keys) + len(found) < 2 or st.peek(ref, name) is not None:
+        return []
+    for key in keys:
+        info = frame.a.classes.get(key)
+        method = info.find(name) if info else None
+        if method is None or method.role == "property" or patched_methods(frame, info, name):
+            return []
+        found.append((key, method))
+    return found
 
 
 IN_PLACE_METHODS = frozenset(

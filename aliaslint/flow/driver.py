@@ -17,7 +17,6 @@ from aliaslint.program.classes import ClassInfo
 from aliaslint.program.modules import Module
 from aliaslint.program.types import UNKNOWN, ClassOf, Inst, Map, Seq, Type, is_plain
 
-
 Root = tuple[ir.Function, str | None]
 LINES_A_STATEMENT = 3
 

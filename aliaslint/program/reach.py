@@ -14,13 +14,34 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from aliaslint.lower import ir
-from aliaslint.program import library
 from aliaslint.lower.walk import statements
+from aliaslint.program import library
 from aliaslint.program.classes import ClassInfo, Method
 from aliaslint.program.kinds import Kinds
 from aliaslint.program.modules import GlobalVar, Module
-from aliaslint.program.scan import INDIRECT_CAPTURES, KEEPING, NEW_BUILTINS, Scan, Update, arguments, scan
-from aliaslint.program.types import ARRAY, NONE, OTHER, PLAIN, UNKNOWN, ClassOf, Ext, ExtInst, FuncOf, Inst, Type, is_plain
+from aliaslint.program.scan import (
+    INDIRECT_CAPTURES,
+    KEEPING,
+    NEW_BUILTINS,
+    Scan,
+    Update,
+    arguments,
+    scan,
+)
+from aliaslint.program.types import (
+    ARRAY,
+    NONE,
+    OTHER,
+    PLAIN,
+    UNKNOWN,
+    ClassOf,
+    Ext,
+    ExtInst,
+    FuncOf,
+    Inst,
+    Type,
+    is_plain,
+)
 
 Node = tuple[str, ...]
 Candidates = Callable[[Module, str], list[tuple[str, Method]]]
@@ -158,9 +179,6 @@ class Reach:
             if isinstance(atom, ClassOf) or (callee is not None and self.scan_of(callee).stored):
                 return True
         return False
-
-    def scans(self) -> list[Scan]:
-        return list(self._scans.values())
 
     def _fill_function(self, unit: Unit, function: ir.Function) -> None:
         found = unit.scan = self.scan_of(function)

@@ -86,7 +86,7 @@ class Relevance:
             known, possible = self._kind_of(update, class_key, sources)
             given = base.name in update.function.params and not known
             given = given and base.name not in found.defaults
-            if (known or possible and not given) and (
+            if (known or (possible and not given)) and (
                 sources - {"="} or self._is_held(found, base.name, None)
             ):
                 self.local.add(found.function.key)
@@ -185,8 +185,13 @@ class Relevance:
                 continue
             sources = self._sources(found, site, arg)
             weak = param in written.weak
-            if self._settles(found, site, arg) if weak else (
-                self._is_used_after(found, site, arg, sources) or self._gives_back(written, param)
+            if (
+                self._settles(found, site, arg)
+                if weak
+                else (
+                    self._is_used_after(found, site, arg, sources)
+                    or self._gives_back(written, param)
+                )
             ):
                 self.local.add(found.function.key)
                 if not weak:
@@ -241,9 +246,7 @@ class Relevance:
             written.weak |= weak
             self.pending.append(written)
 
-    def _is_used_after(
-        self, found: Scan, site: CallSite, arg: ir.Expr, sources: set[str]
-    ) -> bool:
+    def _is_used_after(self, found: Scan, site: CallSite, arg: ir.Expr, sources: set[str]) -> bool:
         if not isinstance(arg, ir.Name):
             return bool(sources - {"="})
         if arg.scope != "local" or sources & {"*"} or any(s[0] not in "=%" for s in sources):
