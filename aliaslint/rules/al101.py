@@ -68,9 +68,12 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
 
 
 def repair(evidence: Evidence, group: Group) -> Repair | None:
-    """A snapshot of the captured expression; ints stay ints where an int cache may be meant."""
+    """A snapshot of the captured array; ints stay ints where an int cache may be meant."""
+    from aliaslint.rules.copying import snapshot
+
     if group.victim.kind != "capture":
         return None
-    reason = "an int offset stays an int" if not group.victim.array else ""
-    form = "array" if group.victim.array else "keep-int"
-    return Repair("snapshot", evidence.span(group.where), "safe", reason, form)  # type: ignore[arg-type]
+    if group.victim.array:
+        return snapshot(evidence, group.where, [group.victim], "safe", "")
+    reason = "an int offset stays an int"
+    return snapshot(evidence, group.where, [group.victim], "safe", reason, "keep-int")

@@ -55,17 +55,20 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
             evidence.path(where),
             evidence.span(where),
             trace=evidence.trace(group, evidence.capture_steps(richer(group))),
-            repair=Repair(
-                "snapshot",
-                evidence.span(where),
-                "unsafe",
-                "the two owners no longer share the array, should that be meant",
-                "array",
-            ),
+            repair=repair(evidence, group),
             source=group.victim.text or evidence.text(where),
             target=mark.site.text,
             mutation=evidence.mutation_text(group),
         )
+
+
+def repair(evidence: Evidence, group: Group) -> Repair | None:
+    """A copy of the array where it is handed over."""
+    from aliaslint.rules.copying import snapshot
+
+    provs = [group.victim, *(mark.source for mark in evidence.mutations(group))]
+    reason = "the two owners no longer share the array, should that be meant"
+    return snapshot(evidence, group.where, provs, "unsafe", reason)
 
 
 def richer(group: Group):  # type: ignore[no-untyped-def]
