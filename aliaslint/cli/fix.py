@@ -126,29 +126,25 @@ def _carry_out(run: Run, request: Request, options: dict[str, Any]) -> Outcome:
     errors = tuple(dict.fromkeys([*run.errors, *report.errors]))
     if options["diff"] or request.stdin or not report.changes:
         return Outcome(report, errors, written=False)
-    verified = _verify(run.targets, report.changes, options["jobs"]) if options["verify"] else None
+    verified = _verify(run.targets, report, options["jobs"]) if options["verify"] else None
     if verified is not None and verified.exit_status(cured_is_success=True):
         return Outcome(report, errors, False, verified)
     failures = fix.write(report.changes, run.files)
     return Outcome(report.without(failures), (*errors, *failures), True, verified)
 
 
-def _verify(targets: Sequence[Path], changes: Sequence[Change], jobs: int | None) -> VerifyReport:
+def _verify(targets: Sequence[Path], report: FixReport, jobs: int | None) -> VerifyReport:
     """Run the rewritten tree against the one on disk. Raises UserError if that is impossible."""
     from aliaslint import verify
     from aliaslint.cli.verify import run_with_progress
     from aliaslint.targets import common_folder
+    from aliaslint.verify.rewrite import edits_of
 
-    edits = tuple(
-        verify.Edit(change.before.path, repair.span.line, repair.span.end_line, repair.owner)
-        for change in changes
-        for applied in change.applied
-        if (repair := applied.finding.repair)
-    )
     request = verify.VerifyRequest(
         target=common_folder(targets),
-        rewritten={change.after.path: change.after.data for change in changes},
-        edits=edits,
+        rewritten={change.after.path: change.after.data for change in report.changes},
+        edits=edits_of(report.changes),
+        findings=report.found,
         jobs=jobs or os.cpu_count() or 1,
     )
     try:

@@ -72,12 +72,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class FixReport:
-    """What a run did. `remaining` is what `check` would show afterwards, in stable order."""
+    """What a run did. `remaining` is what `check` would show afterwards, in stable order.
+
+    `found` is what it would have shown before: also what a fix elsewhere has cured.
+    """
 
     changes: tuple[Change, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     remaining: tuple[Finding, ...] = ()
     errors: tuple[FileError, ...] = ()
+    found: tuple[Finding, ...] = ()
 
     @property
     def applied(self) -> tuple[Applied, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aliaslint.findings import FileError, Finding, Repair
@@ -41,7 +41,7 @@ def run(
     if work.has_brought_anything(found):
         work = _Work(list(files), analyse, work.options, patient=False)
         work.work()
-    return work.report()
+    return replace(work.report(), found=tuple(found))
 
 
 _Key = tuple[Path, str, int, str]

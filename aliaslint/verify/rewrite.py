@@ -39,17 +39,13 @@ def rewrite_in_memory(folder: Path) -> Rewrite:
     request = Request(paths=(folder,))
     run = prepare(request)
 
-    before: list[tuple[Finding, ...]] = []
-
     def analyse(files: Sequence[SourceFile]) -> Report:
         edited = dataclasses.replace(run, files=tuple(files))
-        found = judge(edited, examine(edited, request))
-        before.append(tuple(found.findings))
-        return found
+        return judge(edited, examine(edited, request))
 
     report = fix.run(run.files, analyse, fix.FixOptions(codes=run.codes))
     contents = {change.after.path: change.after.data for change in report.changes}
-    return Rewrite(contents, edits_of(report.changes), before[0] if before else ())
+    return Rewrite(contents, edits_of(report.changes), report.found)
 
 
 def edits_of(changes: Iterable[Change]) -> tuple[Edit, ...]:

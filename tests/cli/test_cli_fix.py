@@ -245,6 +245,7 @@ def test_writes_what_verification_finds_right(place: Path, asked: list[Any]) -> 
     assert request.target == place
     assert request.rewritten == {path: AFTER.encode()}
     assert [(e.path, e.first_line, e.last_line) for e in request.edits] == [(path, 3, 3)]
+    assert [(f.code, f.span.line) for f in request.findings] == [("AL001", 3)]
 
 
 @pytest.mark.parametrize("status", [1, 2])

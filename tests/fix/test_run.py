@@ -41,6 +41,12 @@ def test_auto_rebinds_and_then_has_nothing_left_to_copy() -> None:
     assert report.skipped == ()
 
 
+def test_what_was_found_before_is_kept_with_what_was_cured_elsewhere() -> None:
+    report = fix.run([source("cache.py", CACHE), source("model.py", CAPTURE)], analyse)
+
+    assert sorted(finding.code for finding in report.found) == ["AL001", "AL101"]
+
+
 def test_auto_copies_what_rebinding_does_not_reach() -> None:
     model = CAPTURE + "setattr(cache, 'offset', 0)\n"
 
