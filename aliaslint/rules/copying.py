@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from aliaslint.findings import Repair
 from aliaslint.flow.values import Where
 from aliaslint.program.types import NONE, NOTHING, ClassOf, Map, Seq, Tup, Type
+from aliaslint.rules.evidence import within
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -56,7 +57,7 @@ def places(
     """Yield where the array may have an expression: the place itself, then inside it."""
     yield where, next((p for p in provs if p.where == where), None)
     for prov in provs:
-        if prov.where is not None and prov.where != where and _within(prov.where, where):
+        if prov.where is not None and prov.where != where and within(prov.where, where):
             yield prov.where, prov
         for hop in prov.hops:
             if hop.kind == "store" and hop.where == where:
@@ -160,12 +161,6 @@ def _at(node: ast.expr | ast.stmt) -> At:
 
 def _place(where: Where, node: ast.AST) -> Where | None:
     return Where(where.module, _at(node)) if isinstance(node, ast.expr) else None
-
-
-def _within(inner: Where, outer: Where) -> bool:
-    if inner.module != outer.module:
-        return False
-    return outer.at[:2] <= inner.at[:2] and inner.at[2:] <= outer.at[2:]
 
 
 def _gives_many(path: Sequence[ast.AST]) -> bool:

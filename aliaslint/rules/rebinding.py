@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from aliaslint.findings import Repair
-from aliaslint.flow.values import Site
+from aliaslint.flow.context import Analysis
+from aliaslint.flow.values import Site, Where
 from aliaslint.lower import ir
 from aliaslint.lower.walk import children
-from aliaslint.rules.evidence import Evidence
+from aliaslint.rules.evidence import Evidence, within
+
+_UNDONE = "one such update runs in the right-hand side of another, which would undo it"
+_STORED = "an update of the property runs its setter, which updates an array in place as well"
 
 
 def rebind(evidence: Evidence, site: Site) -> Repair:
@@ -24,10 +30,54 @@ def unsafe_reason(evidence: Evidence, site: Site) -> str:
         return "a second owner reads the array and may expect the update"
     if stmt is not None and suspends(stmt.value):
         return "the right-hand side suspends: the update could be lost in between"
-    return ""
+    return evidence.entangled().get(site, "")
 
 
 def suspends(expr: ir.Expr) -> bool:
     if isinstance(expr, ir.Suspend):
         return True
     return any(suspends(child) for child in children(expr))
+
+
+def entangled(analysis: Analysis) -> dict[Site, str]:
+    """Return the updates that run as part of another one, those others, and why that matters.
+
+    `self.offset += self.bump()` where `bump` updates `offset` as well: in place they add up,
+    rebound the one that began first has the last word. `self.offset += n` where a setter updates
+    an array: it is given the array that it updates, rebound another one. Attributes are told
+    apart by name.
+    """
+    found: dict[Site, str] = {}
+    for site in analysis.sites:
+        statement = analysis.statements.get(site.where)
+        if site.via != "attr" or statement is None:
+            continue
+        called = updates_in(analysis, Where(site.where.module, statement.value.at))
+        inner = [other for other in called if other.attr == site.attr]
+        found.update(dict.fromkeys([site, *inner] if inner else [], _UNDONE))
+        stored = [*updates_of(analysis, analysis.resolved.get(site.where, set()))]
+        found.update(dict.fromkeys([site, *stored] if stored else [], _STORED))
+    return found
+
+
+def updates_in(analysis: Analysis, where: Where) -> Iterator[Site]:
+    """Yield the updates in the functions that are called inside an expression."""
+    inside = (keys for place, keys in analysis.resolved.items() if within(place, where))
+    return updates_of(analysis, set().union(*inside))
+
+
+def updates_of(analysis: Analysis, functions: set[str]) -> Iterator[Site]:
+    """Yield the updates in some functions and in those that they call."""
+    seen: set[str] = set()
+    waiting = sorted(functions)
+    while waiting:
+        key = waiting.pop()
+        function = analysis.classes.known_function(key)
+        if key in seen or function is None:
+            continue
+        seen.add(key)
+        body = Where(function.module, function.at)
+        yield from (site for site in analysis.sites if within(site.where, body))
+        for place, keys in analysis.resolved.items():
+            if within(place, body):
+                waiting += sorted(keys)
