@@ -20,7 +20,7 @@ from aliaslint.fix.model import (
     FixReport,
     Skipped,
 )
-from aliaslint.fix.plan import ROUNDS, Plan, Round, outside, plan
+from aliaslint.fix.plan import ROUNDS, Plan, Round, divisions, outside, plan
 from aliaslint.source.files import SourceFile, split_lines
 
 _PASSES = 4  # A pass repairs what the one before it uncovered; more than two was never seen.
@@ -185,8 +185,9 @@ class _Work:
         return any(plan([finding], self.current, self.options, r).chosen for r in rounds)
 
     def _skipped(self) -> Iterator[Skipped]:
-        """Yield why each finding that is left and has a repair was not repaired."""
+        """Yield why each finding that is left and could be repaired was not."""
         yield from outside(self.findings, self.options)
+        yield from divisions(self.findings, self.current, self.options)
         for finding in self.findings:
             if self._is_banned(finding):
                 yield Skipped(finding, self.banned[self._key(finding)])

@@ -65,15 +65,17 @@ def other_name(evidence: Evidence, group: Group) -> str:
     return group.victim.text or "another name"
 
 
-def repair(evidence: Evidence, group: Group) -> Repair:
+def repair(evidence: Evidence, group: Group) -> Repair | None:
     """Rebinding the operand is safe unless the function is there to write its parameter."""
+    from aliaslint.rules.rebinding import divides
+
     mark = evidence.mutations(group)[0]
+    if divides(mark.site):
+        return None
     span = evidence.span(group.where)
     meant = any(m.meant for m in group.marks.values())
     safety = "unsafe" if meant else "safe"
     reason = "the function is there to write its parameter" if meant else ""
     if mark.site.via.endswith("-item"):
         return Repair("copy-first", span, safety, reason, owner=mark.site.text)  # type: ignore[arg-type]
-    if mark.site.op == "Div":
-        return Repair("rebind", span, "unsafe", "an integer array becomes a float array")
     return Repair("rebind", span, safety, reason)  # type: ignore[arg-type]

@@ -16,13 +16,13 @@ from aliaslint.findings import Repair
 from aliaslint.flow.values import Where
 from aliaslint.program.types import NONE, NOTHING, ClassOf, Map, Seq, Tup, Type
 from aliaslint.rules.evidence import within
+from aliaslint.rules.positions import nodes_at, position
 
 if TYPE_CHECKING:
     from typing import Literal
 
     from aliaslint.findings import Safety
     from aliaslint.flow.values import Prov
-    from aliaslint.lower.ir import At
     from aliaslint.rules.evidence import Evidence
 
 _SINGLE = frozenset({"array", "scalar", "none", "unknown"})
@@ -127,40 +127,8 @@ def element(type_: Type, key: ast.expr) -> Type:
     return result
 
 
-def nodes_at(tree: ast.Module, at: At) -> list[ast.AST]:
-    """Return the expression at a position and the nodes around it, outermost first.
-
-    Empty where no expression stands: a position may be that of a statement or of a pattern.
-    """
-    return _path(tree, at) or []
-
-
-def _path(node: ast.AST, at: At) -> list[ast.AST] | None:
-    if isinstance(node, ast.expr) and _at(node) == at:
-        return [node]
-    for child in ast.iter_child_nodes(node):
-        if _may_hold(child, at):
-            path = _path(child, at)
-            if path is not None:
-                return [node, *path]
-    return None
-
-
-def _may_hold(node: ast.AST, at: At) -> bool:
-    """Whether a position lies in a node; decorators stand before what they decorate."""
-    if not isinstance(node, ast.expr | ast.stmt) or hasattr(node, "decorator_list"):
-        return True
-    line, column, end_line, end_column = _at(node)
-    return (line, column) <= at[:2] and at[2:] <= (end_line, end_column)
-
-
-def _at(node: ast.expr | ast.stmt) -> At:
-    end = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
-    return (node.lineno, node.col_offset, *end)
-
-
 def _place(where: Where, node: ast.AST) -> Where | None:
-    return Where(where.module, _at(node)) if isinstance(node, ast.expr) else None
+    return Where(where.module, position(node)) if isinstance(node, ast.expr) else None
 
 
 def _gives_many(path: Sequence[ast.AST]) -> bool:

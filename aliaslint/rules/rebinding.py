@@ -15,8 +15,10 @@ _UNDONE = "one such update runs in the right-hand side of another, which would u
 _STORED = "an update of the property runs its setter, which updates an array in place as well"
 
 
-def rebind(evidence: Evidence, site: Site) -> Repair:
-    """Return the rebinding of one augmented assignment, with its safety."""
+def rebind(evidence: Evidence, site: Site) -> Repair | None:
+    """Return the rebinding of one augmented assignment, with its safety; None for a division."""
+    if divides(site):
+        return None
     span = evidence.span(site.where)
     reason = unsafe_reason(evidence, site)
     return Repair("rebind", span, "unsafe" if reason else "safe", reason)
@@ -24,13 +26,16 @@ def rebind(evidence: Evidence, site: Site) -> Repair:
 
 def unsafe_reason(evidence: Evidence, site: Site) -> str:
     stmt = evidence.analysis.statements.get(site.where)
-    if site.op == "Div":
-        return "`/=` on an integer array raises, the rebinding gives a float array"
     if site in evidence.sharing:
         return "a second owner reads the array and may expect the update"
     if stmt is not None and suspends(stmt.value):
         return "the right-hand side suspends: the update could be lost in between"
     return evidence.entangled().get(site, "")
+
+
+def divides(site: Site) -> bool:
+    """Whether it is `x /= y`: on integers that raises, and would give floats when rebound."""
+    return site.op == "Div" and not site.via.endswith("-item")
 
 
 def suspends(expr: ir.Expr) -> bool:
@@ -52,22 +57,23 @@ def entangled(analysis: Analysis) -> dict[Site, str]:
         statement = analysis.statements.get(site.where)
         if site.via != "attr" or statement is None:
             continue
-        called = updates_in(analysis, Where(site.where.module, statement.value.at))
-        inner = [other for other in called if other.attr == site.attr]
+        called = called_in(analysis, Where(site.where.module, statement.value.at))
+        inner = [other for other in updates_of(analysis, called) if other.attr == site.attr]
         found.update(dict.fromkeys([site, *inner] if inner else [], _UNDONE))
         stored = [*updates_of(analysis, analysis.resolved.get(site.where, set()))]
         found.update(dict.fromkeys([site, *stored] if stored else [], _STORED))
     return found
 
 
-def updates_in(analysis: Analysis, where: Where) -> Iterator[Site]:
-    """Yield the updates in the functions that are called inside an expression."""
-    inside = (keys for place, keys in analysis.resolved.items() if within(place, where))
-    return updates_of(analysis, set().union(*inside))
-
-
 def updates_of(analysis: Analysis, functions: set[str]) -> Iterator[Site]:
     """Yield the updates in some functions and in those that they call."""
+    for function in reached(analysis, functions):
+        body = Where(function.module, function.at)
+        yield from (site for site in analysis.sites if within(site.where, body))
+
+
+def reached(analysis: Analysis, functions: set[str]) -> Iterator[ir.Function]:
+    """Yield some functions and those that they call."""
     seen: set[str] = set()
     waiting = sorted(functions)
     while waiting:
@@ -76,8 +82,11 @@ def updates_of(analysis: Analysis, functions: set[str]) -> Iterator[Site]:
         if key in seen or function is None:
             continue
         seen.add(key)
-        body = Where(function.module, function.at)
-        yield from (site for site in analysis.sites if within(site.where, body))
-        for place, keys in analysis.resolved.items():
-            if within(place, body):
-                waiting += sorted(keys)
+        yield function
+        waiting += sorted(called_in(analysis, Where(function.module, function.at)))
+
+
+def called_in(analysis: Analysis, where: Where) -> set[str]:
+    """Return the functions of the program that are called in a stretch of source."""
+    inside = (keys for place, keys in analysis.resolved.items() if within(place, where))
+    return set().union(*inside)
