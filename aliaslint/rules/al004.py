@@ -69,23 +69,26 @@ def trace(evidence: Evidence, group: Group, mark: Mark) -> tuple[Step, ...]:
 
 
 def owner_text(group: Group, mark: Mark) -> str:
+    """Return what to call the owner: its attribute, or the container of an element."""
+    from aliaslint.rules.evidence import attribute_text
+
     for prov in (mark.source, group.victim):
-        if prov is not None and prov.text:
-            return prov.text
-    return "its owner"
+        text = attribute_text(prov)
+        if text and text != mark.site.text:
+            return text
+    return mark.site.text.rpartition("[")[0] or "its owner"
 
 
 def repair(evidence: Evidence, mark: Mark) -> Repair | None:
     """Store back in a method of the owner, rebind the local elsewhere."""
-    from aliaslint.rules.rebinding import divides
+    from aliaslint.rules.rebinding import copy_first, divides
     from aliaslint.rules.storing import owner_to_store
 
     span = evidence.span(mark.site.where)
     if divides(mark.site):
         return None
     if mark.site.via.endswith("-item"):
-        reason = "the owner no longer sees the write"
-        return Repair("copy-first", span, "unsafe", reason, owner=mark.site.text)
+        return copy_first(evidence, mark.site, "unsafe", "the owner no longer sees the write")
     owner = "" if mark.chain else owner_to_store(evidence, mark)
     if owner:
         return Repair("store-back", span, "safe", owner=owner)

@@ -53,6 +53,8 @@ keeps an int an int otherwise. Safe where a cache with an int offset would give 
 
 def find_in_program(evidence: Evidence) -> Iterator[Finding]:
     """One finding a capture in the target, with every mutation and read of it."""
+    from aliaslint.rules.evidence import attribute_text
+
     for (code, where), group in evidence.groups.items():
         if code != RULE.code or not evidence.in_target(where):
             continue
@@ -62,7 +64,7 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
             trace=evidence.trace(group, evidence.capture_steps(group.victim)),
             repair=repair(evidence, group),
             name=evidence.bound_name(where),
-            source=group.victim.text or evidence.text(where),
+            source=attribute_text(group.victim) or evidence.text(where),
             mutation=evidence.mutation_text(group),
         )
 

@@ -95,6 +95,7 @@ def finding(
     evidence: Evidence, where: Where, victim: Prov, reason: str, steps: tuple[Step, ...]
 ) -> Finding:
     from aliaslint.rules.copying import snapshot
+    from aliaslint.rules.evidence import attribute_text
 
     return RULE.finding(
         evidence.path(where),
@@ -102,6 +103,6 @@ def finding(
         trace=steps,
         repair=snapshot(evidence, where, [victim], "unsafe", "no read is proven", "keep-int"),
         name=evidence.bound_name(where),
-        source=victim.text or evidence.text(where),
+        source=attribute_text(victim) or evidence.text(where),
         reason=reason,
     )

@@ -47,6 +47,8 @@ Sharing that is meant (one `lengths` for several caches of a request) is declare
 
 def find_in_program(evidence: Evidence) -> Iterator[Finding]:
     """Arrays handed to a second owner, updated through one and read through the other."""
+    from aliaslint.rules.evidence import attribute_text
+
     for (code, where), group in evidence.groups.items():
         if code != RULE.code or not evidence.in_target(where):
             continue
@@ -56,7 +58,7 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
             evidence.span(where),
             trace=evidence.trace(group, evidence.capture_steps(richer(group))),
             repair=repair(evidence, group),
-            source=group.victim.text or evidence.text(where),
+            source=attribute_text(group.victim) or evidence.text(where),
             target=mark.site.text,
             mutation=evidence.mutation_text(group),
         )

@@ -9,6 +9,7 @@ from aliaslint.findings import Finding, Repair
 from aliaslint.rules import Rule
 
 if TYPE_CHECKING:
+    from aliaslint.findings import Safety
     from aliaslint.rules.evidence import Evidence, Group
 
 RULE = Rule(
@@ -59,23 +60,25 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
 
 
 def other_name(evidence: Evidence, group: Group) -> str:
+    from aliaslint.rules.evidence import attribute_text
+
     if group.reads:
         first = min(group.reads, key=evidence.order)
         return evidence.text(first, 30)
-    return group.victim.text or "another name"
+    return attribute_text(group.victim) or "another name"
 
 
 def repair(evidence: Evidence, group: Group) -> Repair | None:
     """Rebinding the operand is safe unless the function is there to write its parameter."""
-    from aliaslint.rules.rebinding import divides
+    from aliaslint.rules.rebinding import copy_first, divides
 
     mark = evidence.mutations(group)[0]
     if divides(mark.site):
         return None
     span = evidence.span(group.where)
     meant = any(m.meant for m in group.marks.values())
-    safety = "unsafe" if meant else "safe"
+    safety: Safety = "unsafe" if meant else "safe"
     reason = "the function is there to write its parameter" if meant else ""
     if mark.site.via.endswith("-item"):
-        return Repair("copy-first", span, safety, reason, owner=mark.site.text)  # type: ignore[arg-type]
-    return Repair("rebind", span, safety, reason)  # type: ignore[arg-type]
+        return copy_first(evidence, mark.site, safety, reason)
+    return Repair("rebind", span, safety, reason)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aliaslint.findings import Role, Span, Step
 from aliaslint.flow.context import Analysis, Fault
-from aliaslint.flow.values import Mark, Prov, Site, Where
+from aliaslint.flow.values import Mark, Pos, Prov, Site, Where
 from aliaslint.lower.ir import At
 
 LOCAL_UPDATES = frozenset({"name", "name-item", "element", "element-item"})
@@ -160,6 +160,13 @@ class Evidence:
         if len(marks) > 1:
             text += f" and {len(marks) - 1} more in-place update" + "s" * (len(marks) > 2)
         return text
+
+
+def attribute_text(prov: Prov | None) -> str:
+    """Return how the source calls what a handle was taken from; "" for an element, or nothing."""
+    if prov is None or (isinstance(prov.token, tuple) and isinstance(prov.token[-1], Pos)):
+        return ""
+    return prov.text
 
 
 def span_of(lines: list[str], at: At) -> Span:

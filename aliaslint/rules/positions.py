@@ -6,6 +6,9 @@ import ast
 
 from aliaslint.lower.ir import At
 
+# An expression of these alone may be evaluated twice, and may be assigned to.
+PLAIN = (ast.Attribute, ast.Subscript, ast.Name, ast.Constant, ast.expr_context)
+
 
 def nodes_at(
     tree: ast.Module, at: At, kind: type[ast.expr] | type[ast.stmt] = ast.expr

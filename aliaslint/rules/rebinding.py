@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from aliaslint.findings import Repair
+from aliaslint.findings import Repair, Safety
 from aliaslint.flow.context import Analysis
 from aliaslint.flow.values import Site, Where
 from aliaslint.lower import ir
 from aliaslint.lower.walk import children
 from aliaslint.rules.evidence import Evidence, within
+from aliaslint.rules.positions import PLAIN, nodes_at, position
 
 _UNDONE = "one such update runs in the right-hand side of another, which would undo it"
 _STORED = "an update of the property runs its setter, which updates an array in place as well"
@@ -31,6 +33,25 @@ def unsafe_reason(evidence: Evidence, site: Site) -> str:
     if stmt is not None and suspends(stmt.value):
         return "the right-hand side suspends: the update could be lost in between"
     return evidence.entangled().get(site, "")
+
+
+def copy_first(evidence: Evidence, site: Site, safety: Safety, reason: str) -> Repair | None:
+    """Return the copy before an item assignment, None where no statement can be put before it."""
+    module = site.where.module
+    tree = evidence.analysis.modules.by_id[module].tree
+    path = nodes_at(tree, site.where.at) or nodes_at(tree, site.where.at, ast.stmt)
+    statement = next((node for node in reversed(path) if isinstance(node, ast.stmt)), None)
+    target = (
+        statement.target if isinstance(statement, ast.AugAssign) else path[-1] if path else None
+    )
+    if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        return None
+    if not isinstance(target, ast.Subscript) or not isinstance(target.ctx, ast.Store):
+        return None
+    if not all(isinstance(node, PLAIN) for node in ast.walk(target.value)):
+        return None
+    span = evidence.span(Where(module, position(statement)))
+    return Repair("copy-first", span, safety, reason, owner=ast.unparse(target.value))
 
 
 def divides(site: Site) -> bool:

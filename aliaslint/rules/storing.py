@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from aliaslint.flow.values import Where
 from aliaslint.lower import ir
 from aliaslint.lower.walk import statements
-from aliaslint.rules.positions import nodes_at, position
+from aliaslint.rules.positions import PLAIN, nodes_at, position
 from aliaslint.rules.rebinding import called_in, reached
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Binding = ast.Assign | ast.AnnAssign
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_PLAIN = (ast.Attribute, ast.Subscript, ast.Name, ast.Constant, ast.expr_context)
 
 
 def owner_to_store(evidence: Evidence, mark: Mark) -> str:
@@ -127,7 +126,7 @@ def _belongs_to_self(owner: ast.expr, function: _Function) -> bool:
     """Whether an expression leads from the first parameter, without calls."""
     parameters = function.args.posonlyargs + function.args.args
     names = [node.id for node in ast.walk(owner) if isinstance(node, ast.Name)]
-    plain = all(isinstance(node, _PLAIN) for node in ast.walk(owner))
+    plain = all(isinstance(node, PLAIN) for node in ast.walk(owner))
     return plain and bool(parameters) and names == [parameters[0].arg]
 
 

@@ -51,7 +51,12 @@ def rewrite_in_memory(folder: Path) -> Rewrite:
 def edits_of(changes: Iterable[Change]) -> tuple[Edit, ...]:
     """The lines that the applied repairs of some changes rewrite."""
     return tuple(
-        Edit(change.before.path, repair.span.line, repair.span.end_line, repair.owner)
+        Edit(
+            change.before.path,
+            repair.span.line,
+            repair.span.end_line,
+            repair.owner if repair.action == "store-back" else "",
+        )
         for change in changes
         for applied in change.applied
         if (repair := applied.finding.repair)

@@ -114,3 +114,51 @@ def executed(text: str) -> Any:
     scope: dict[str, Any] = {"__name__": "program"}
     exec(compile(text, "program.py", "exec", dont_inherit=True), scope)
     return scope["run"]()
+
+
+ITEMS = """\
+import mlx.core as mx
+
+
+def run(a: mx.array, d: dict[str, mx.array]):
+    kept, own = a, d["k"]
+    WRITE
+    return kept + own
+"""
+WRITES_BEHIND_A_COPY = {
+    "an item": ("a[0] = 1", "a = mx.array(a)"),
+    "a slice": ("a[1:] += 1", "a = mx.array(a)"),
+    "one of several targets": ("a[0], b = 1, 2", "a = mx.array(a)"),
+    "the last of several targets": ("b, [a[0], *c] = 1, (2, 3)", "a = mx.array(a)"),
+    "a chain": ("b = a[0] = 1", "a = mx.array(a)"),
+    "an element of a dictionary": ("d['k'][0] = 1", "d['k'] = mx.array(d['k'])"),
+}
+WRITES_WITHOUT_A_STATEMENT = {
+    "a loop": "for a[0] in (1, 2):\n        pass",
+    "a context": "with open('x') as a[0]:\n        pass",
+    "a call": "a.__setitem__(0, 1)",
+}
+
+
+@pytest.mark.parametrize(
+    ("write", "copied"), WRITES_BEHIND_A_COPY.values(), ids=WRITES_BEHIND_A_COPY
+)
+def test_a_copy_is_put_before_an_item_assignment(write: str, copied: str) -> None:
+    text = ITEMS.replace("WRITE", write)
+    source = from_bytes(Path("/project/items.py"), text.encode())
+    assert isinstance(source, SourceFile)
+
+    report = fix.run([source], analysed, fix.FixOptions(unsafe=True))
+
+    assert report.text_of(source) == text.replace(write, f"{copied}\n    {write}")
+    assert report.remaining == ()
+
+
+@pytest.mark.parametrize(
+    "write", WRITES_WITHOUT_A_STATEMENT.values(), ids=WRITES_WITHOUT_A_STATEMENT
+)
+def test_what_no_copy_can_be_put_before_has_no_repair(write: str) -> None:
+    source = from_bytes(Path("/project/items.py"), ITEMS.replace("WRITE", write).encode())
+    assert isinstance(source, SourceFile)
+
+    assert [(f.code, f.repair) for f in analysed([source]).findings] == [("AL202", None)]
