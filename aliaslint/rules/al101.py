@@ -9,6 +9,7 @@ from aliaslint.findings import Finding, Repair
 from aliaslint.rules import Rule
 
 if TYPE_CHECKING:
+    from aliaslint.findings import Form
     from aliaslint.rules.evidence import Evidence, Group
 
 RULE = Rule(
@@ -46,8 +47,9 @@ A capture is only reported against a cache that updates in place: the same line 
 mlx-lm 0.31.3 and healthy with 0.32.2. What stood for a dependency is named in the summary.""",
     fix="""\
 By preference the update is rebound where it happens (AL001), which cures every capture. What is
-left gets a snapshot at the capture: `mx.array(...)` where all uses take an array, a form that
-keeps an int an int otherwise. Safe where a cache with an int offset would give the same result.""",
+left gets a snapshot at the capture: `mx.array(...)` where the value is an array, a form that keeps
+an int an int, and None as it is, where it may be one. Safe where a cache with an int offset would
+give the same result. Where only a container of the array is captured, nothing is rewritten.""",
 )
 
 
@@ -75,7 +77,5 @@ def repair(evidence: Evidence, group: Group) -> Repair | None:
 
     if group.victim.kind != "capture":
         return None
-    if group.victim.array:
-        return snapshot(evidence, group.where, [group.victim], "safe", "")
-    reason = "an int offset stays an int"
-    return snapshot(evidence, group.where, [group.victim], "safe", reason, "keep-int")
+    form: Form = "array" if group.victim.array else "keep-int"
+    return snapshot(evidence, group.where, [group.victim], "safe", form)

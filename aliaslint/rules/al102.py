@@ -101,7 +101,7 @@ def finding(
         evidence.path(where),
         evidence.span(where),
         trace=steps,
-        repair=snapshot(evidence, where, [victim], "unsafe", "no read is proven", "keep-int"),
+        repair=snapshot(evidence, where, [victim], "unsafe", "keep-int", "no read is proven"),
         name=evidence.bound_name(where),
         source=attribute_text(victim) or evidence.text(where),
         reason=reason,

@@ -70,7 +70,7 @@ def repair(evidence: Evidence, group: Group) -> Repair | None:
 
     provs = [group.victim, *(mark.source for mark in evidence.mutations(group))]
     reason = "the two owners no longer share the array, should that be meant"
-    return snapshot(evidence, group.where, provs, "unsafe", reason)
+    return snapshot(evidence, group.where, provs, "unsafe", "array", reason)
 
 
 def richer(group: Group):  # type: ignore[no-untyped-def]

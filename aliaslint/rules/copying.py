@@ -9,22 +9,26 @@ own, nothing is to be copied.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from aliaslint.findings import Repair
 from aliaslint.flow.values import Where
-from aliaslint.program.types import NONE, NOTHING, ClassOf, Map, Seq, Tup, Type
+from aliaslint.program.types import NOTHING, ClassOf, Map, Seq, Tup, Type
 from aliaslint.rules.evidence import within
+from aliaslint.rules.optional import may_be_none, returned
 from aliaslint.rules.positions import nodes_at, position
 
 if TYPE_CHECKING:
-    from typing import Literal
-
-    from aliaslint.findings import Safety
+    from aliaslint.findings import Form, Safety
     from aliaslint.flow.values import Prov
     from aliaslint.rules.evidence import Evidence
 
+REASONS: Mapping[Form, str] = {
+    "array": "all that is known to be captured here are arrays",
+    "keep-int": "an int offset stays an int",
+    "keep-any": "None stays None, and an int an int",
+}
 _SINGLE = frozenset({"array", "scalar", "none", "unknown"})
 _MAY_BE_ARRAY = frozenset({"array", "unknown"})
 _VIEWS = frozenset({"asarray", "array", "memoryview"})
@@ -36,18 +40,21 @@ def snapshot(
     where: Where,
     provs: Sequence[Prov | None],
     safety: Safety,
-    reason: str,
-    form: Literal["array", "keep-int"] = "array",
+    form: Form,
+    reason: str = "",
 ) -> Repair | None:
     """Return a copy of the array that is captured at `where`, None where there is no such array.
 
     `provs` say how the array came to its holders; what they name inside the expression at
-    `where` is copied where that expression is more than the array.
+    `where` is copied where that expression is more than the array. `form` is that of a value
+    which is not None; the reason is that of the form unless one is given.
     """
     for place, prov in places(evidence, where, [p for p in provs if p is not None]):
         found = array_at(evidence, place, prov)
         if found is not None:
-            return Repair("snapshot", evidence.span(found), safety, reason, form)
+            form = "keep-any" if may_be_none(evidence, found) else form
+            span = evidence.span(found)
+            return Repair("snapshot", span, safety, reason or REASONS[form], form)
     return None
 
 
@@ -92,20 +99,6 @@ def array_at(evidence: Evidence, where: Where, prov: Prov | None) -> Where | Non
         case ast.Subscript() | ast.Name():
             return where
     return None
-
-
-def returned(evidence: Evidence, where: Where) -> Type | None:
-    """Return what the functions that run at a place give back, None where none does.
-
-    Constructors, and the setters that are called where their value stands, give nothing back.
-    """
-    classes, kinds = evidence.analysis.classes, evidence.analysis.kinds
-    result = NOTHING
-    for key in evidence.analysis.resolved.get(where, ()):
-        function = classes.known_function(key)
-        if function is not None:
-            result |= kinds.returned(function, function.class_key)
-    return None if result <= NONE else result
 
 
 def is_single(type_: Type) -> bool:

@@ -192,6 +192,74 @@ def test_what_holds_the_array_is_not_copied(case: tuple[str, str]) -> None:
     assert [copied(source, f) for f in found] == [None]
 
 
+OPTIONAL = """\
+import mlx.core as mx
+
+
+class Cache:
+    def __init__(self, padding=None):
+        self.offset = mx.array([4])
+        self.lengths = None
+        self.padding = padding
+        self.size = 4
+
+    def skip(self, n=None):
+        if n is not None:
+            self.offset -= n
+
+    def current(self):
+        return self.lengths
+
+    def fill(self):
+        self.lengths = self.padding = mx.array([4])
+
+    def push(self, n):
+        self.offset += n
+        self.size += n
+        if self.lengths is not None:
+            self.lengths += n
+        if self.padding is not None:
+            self.padding += n
+
+
+def run(cache: Cache):
+    held = CAPTURE
+    cache.push(3)
+    return held + 0 if held is not None else None
+
+
+def observed():
+    full = Cache()
+    full.fill()
+    return [None if (v := run(c)) is None else int(v) for c in (Cache(), full)]
+"""
+# What is captured, the form of the copy, and what is read afterwards, of an empty and a full cache.
+FORMS = {
+    "always an array": ("cache.offset", "array", [4, 4]),
+    "None at first": ("cache.lengths", "keep-any", [None, 4]),
+    "a parameter that may be None": ("cache.padding", "keep-any", [None, 4]),
+    "getattr with None": ('getattr(cache, "offset", None)', "keep-any", [4, 4]),
+    "getattr of what may be None": ('getattr(cache, "lengths", 0)', "keep-any", [None, 4]),
+    "getattr with a number": ('getattr(cache, "offset", 0)', "array", [4, 4]),
+    "a method": ("cache.current()", "keep-any", [None, 4]),
+}
+
+
+@pytest.mark.parametrize(("capture", "form", "values"), FORMS.values(), ids=FORMS)
+def test_none_is_not_copied_as_an_array(capture: str, form: str, values: list[int | None]) -> None:
+    text = OPTIONAL.replace("CAPTURE", capture)
+    source = from_bytes(Path("/project/program.py"), text.encode())
+    assert isinstance(source, SourceFile)
+
+    report = fix.run([source], analysed, FixOptions(strategy="snapshot"))
+
+    assert [a.finding.repair.form for a in report.applied if a.finding.repair] == [form]
+    scope: dict[str, Any] = {"__name__": "program"}
+    pytest.importorskip("mlx.core")
+    exec(compile(report.text_of(source), "program.py", "exec", dont_inherit=True), scope)
+    assert scope["observed"]() == values
+
+
 def test_of_a_view_the_array_below_it_is_copied() -> None:
     """What a view sees of `+=` depends on MLX's allocator, so this one is not executed."""
     source, found = findings("held = np.asarray(cache.offset)", "held.item()")
