@@ -41,9 +41,15 @@ class FixOptions:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A finding whose repair was carried out. `hint` says where it could be cured at its source."""
+    """A finding whose repair was carried out. `hint` says where it could be cured at its source.
+
+    `met` is its file as the repair met it, which the spans are about: earlier rounds may have
+    edited it. `lines` are the first and the last line of the repair in the file as it was.
+    """
 
     finding: Finding
+    met: SourceFile
+    lines: tuple[int, int]
     hint: str = ""
 
 

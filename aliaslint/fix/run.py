@@ -157,10 +157,14 @@ class _Work:
 
     def _note(self, todo: Plan, old: Mapping[Path, SourceFile]) -> None:
         """Record a round that went well."""
-        for path in old:
-            for finding, _ in todo.chosen[path]:
+        first = {source.path: source for source in self.files}
+        for path, met in old.items():
+            moved = recheck.lines(first[path].text, met.text)
+            for finding, repair in todo.chosen[path]:
                 hint = hints.at_the_source(finding, self.current)
-                self.applied.setdefault(path, []).append(Applied(finding, hint))
+                was = [*moved.before(repair.span.line), *moved.before(repair.span.end_line)]
+                lines = (min(was), max(was)) if was else (repair.span.line, repair.span.end_line)
+                self.applied.setdefault(path, []).append(Applied(finding, met, lines, hint))
 
     def _take_back(self, verdict: recheck.Verdict, todo: Plan, edited: set[Path]) -> None:
         """Ban the edits that did not work, so that the round is made again without them."""

@@ -49,12 +49,11 @@ def rewrite_in_memory(folder: Path) -> Rewrite:
 
 
 def edits_of(changes: Iterable[Change]) -> tuple[Edit, ...]:
-    """The lines that the applied repairs of some changes rewrite."""
+    """The lines of the tree on disk that the applied repairs of some changes rewrite."""
     return tuple(
         Edit(
             change.before.path,
-            repair.span.line,
-            repair.span.end_line,
+            *applied.lines,
             repair.owner if repair.action == "store-back" else "",
         )
         for change in changes

@@ -88,6 +88,29 @@ def test_a_diff_writes_nothing(place: Path) -> None:
     assert ran.status == 1
 
 
+def test_the_trace_says_why_beside_the_diff(place: Path) -> None:
+    write(place, "pkg/cache.py", BEFORE)
+    write(place, "pkg/shared.py", SHARED)
+    plain = run("fix", "--diff")
+    ran = run("fix", "--diff", "--show-trace", "--unsafe-fixes")
+    assert ran.out.startswith(plain.out)
+    told = [line for line in ran.err.splitlines() if line.startswith("    ")]
+    assert [line for line in told if "|" not in line] == ["    unsafe fix: two owners"]
+    assert [line.split("|")[1].strip() for line in told if "+= n" in line] == [
+        "self.offset += n",
+        "self.shared += n",
+    ]
+
+
+def test_the_trace_says_what_is_left(place: Path) -> None:
+    write(place, "cache.py", SHARED)
+    ran = run("fix", "--show-trace")
+    assert ran.out.splitlines()[-3:-1] == [
+        "    unsafe fix: two owners",
+        "    not fixed: unsafe (two owners)",
+    ]
+
+
 def test_an_empty_diff(place: Path) -> None:
     write(place, "cache.py", AFTER)
     ran = run("fix", "--diff")

@@ -12,7 +12,7 @@ from analyst import analyse, finding, source, with_error
 from aliaslint import fix
 from aliaslint.findings import FileError, Repair, Result, Span
 from aliaslint.fix import FixOptions, FixReport
-from aliaslint.source.files import SourceFile
+from aliaslint.source.files import SourceFile, split_lines
 
 CACHE = "class Cache:\n    def update(self, n):\n        self.offset += n\n"
 CAPTURE = "import mlx.core as mx\n\noffset = cache.offset\n"
@@ -323,3 +323,17 @@ def test_what_could_not_be_written_is_not_called_fixed() -> None:
 
     assert list(texts(kept)) == ["b.py"]
     assert [(f.code, f.path.name) for f in kept.remaining] == [("AL001", "a.py")]
+
+
+def test_the_lines_of_a_repair_are_those_of_the_file_as_it_was() -> None:
+    """A hoisted owner moves what the next round copies down by a line."""
+    model = "import mlx.core as mx\n\nget().offset += n\nkept = cache.offset\nsetattr(c, 'o', 0)\n"
+
+    (change,) = fix.run([source("model.py", model)], analyse).changes
+
+    assert change.after.text == (
+        "import mlx.core as mx\n\nowner = get()\nowner.offset = owner.offset + n\n"
+        "kept = mx.array(cache.offset)\nsetattr(c, 'o', 0)\n"
+    )
+    assert [(a.finding.span.line, a.lines) for a in change.applied] == [(3, (3, 3)), (5, (4, 4))]
+    assert split_lines(change.applied[1].met.text)[4] == "kept = cache.offset"
