@@ -216,6 +216,31 @@ def validate(document: Any) -> None:
     jsonschema.Draft202012Validator(schema, registry=registry).validate(document)
 
 
+def test_a_read_only_file_is_an_error_and_the_others_are_written(place: Path) -> None:
+    locked, free = write(place, "a.py", BEFORE), write(place, "b.py", BEFORE)
+    locked.chmod(0o444)
+    ran = run("fix")
+    assert (locked.read_text(), free.read_text(), ran.status) == (BEFORE, AFTER, 2)
+    assert "a.py: error: cannot be written: it is read-only; it is as it was" in ran.out
+    assert ran.out.splitlines()[0] == "b.py: fixed 1 × AL001"
+    assert ran.out.splitlines()[-1].startswith("Fixed 1 finding in 1 file; 1 finding left")
+
+
+def test_a_file_that_is_edited_meanwhile_is_left_to_its_editor(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(place, "a.py", BEFORE)
+
+    def edits(files: Sequence[SourceFile], options: AnalysisOptions) -> Result:
+        path.write_text("x = 1\n")
+        return find_updates(files, options)
+
+    monkeypatch.setattr("aliaslint.analysis.analyse", edits)
+    ran = run("fix")
+    assert (path.read_text(), ran.status) == ("x = 1\n", 2)
+    assert "it changed while fix was running" in ran.out
+
+
 @pytest.mark.parametrize("diff", [True, False])
 def test_json_has_the_public_shape(place: Path, diff: bool) -> None:
     write(place, "a.py", BEFORE)
