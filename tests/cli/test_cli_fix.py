@@ -146,6 +146,15 @@ def test_only_selected_rules_are_fixed(place: Path) -> None:
     assert path.read_text() == AFTER.replace("offset", "hidden")
 
 
+def test_the_strategy_is_obeyed(place: Path) -> None:
+    path = write(place, "cache.py", BEFORE)
+    ran = run("fix", "--strategy", "snapshot")
+    assert (path.read_text(), ran.status) == (BEFORE, 1)
+    assert ran.out.splitlines()[1] == "    not fixed: not part of --strategy snapshot"
+    assert run("fix", "--strategy", "rebind").status == 0
+    assert path.read_text() == AFTER
+
+
 def test_suppressed_findings_are_not_fixed(place: Path) -> None:
     text = BEFORE.replace("+= n", "+= n  # noqa: AL001")
     path = write(place, "cache.py", text)
