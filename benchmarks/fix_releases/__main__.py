@@ -20,6 +20,7 @@ from benchmarks.accuracy.packages import Package, read_packages
 from benchmarks.accuracy.score import lay_out
 
 FIX = "from aliaslint.cli.main import main; main()"
+FORMAT_SECONDS = 120.0
 BEHAVIOUR = Path(__file__).with_name("behaviour.py")
 VERSIONS = (
     "0.27.0 0.27.1 0.28.0 0.28.1 0.28.2 0.28.3 0.28.4 0.29.1 0.30.0 0.30.2 0.30.4 0.30.5 0.30.6 "
@@ -69,9 +70,11 @@ def tried(package: Package, root: Path, seconds: float) -> Row:
         changed = [change["path"] for change in done["changes"]]
         before = behaviour(plain, package.import_name, changed, seconds)
         after = behaviour(fixed, package.import_name, changed, seconds)
+        worse = unformatted(fixed, changed) - unformatted(plain, changed)
     counts = done["summary"]
     row = Row(release, counts["fixed"], counts["files_changed"], len(left), safe(left))
-    return judged(row, before, after)
+    row = judged(row, before, after)
+    return dataclasses.replace(row, wrong=(*row.wrong, *sorted(worse)))
 
 
 class ToolFailed(Exception):
@@ -98,6 +101,17 @@ def behaviour(root: Path, package: str, changed: Sequence[str], seconds: float) 
         return {"imports": {package: f"ERROR: {last[0]}"}, "caches": {}}
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return report
+
+
+def unformatted(root: Path, changed: Sequence[str]) -> set[str]:
+    """Return which formatter would change which file."""
+    tools = (["black", "--check", "--quiet"], ["ruff", "format", "--isolated", "--check"])
+    return {
+        f"{path}: {tool[0]} would format it"
+        for path in changed
+        for tool in tools
+        if run([sys.executable, "-m", *tool, path], root, FORMAT_SECONDS).returncode
+    }
 
 
 def run(command: Sequence[str], folder: Path, seconds: float) -> subprocess.CompletedProcess[str]:
