@@ -1,4 +1,4 @@
-"""Whether an update through a local name may be stored back to the attribute that it names.
+"""What an updated local name stands for: whether the update may be stored back, or is for another.
 
 `self.offset = mine = mine + n` does what `mine += n` does only if `mine` is `self.offset` whenever
 the update runs: bound once, on the way to it, with nothing in between that binds the attribute.
@@ -17,7 +17,7 @@ from aliaslint.rules.positions import PLAIN, nodes_at, position
 from aliaslint.rules.rebinding import called_in, reached
 
 if TYPE_CHECKING:
-    from aliaslint.flow.values import Mark
+    from aliaslint.flow.values import Mark, Site
     from aliaslint.rules.evidence import Evidence
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -166,3 +166,19 @@ def _is_attribute(target: ir.Target, names: Set[str]) -> bool:
         case ir.Unpack(targets=targets):
             return any(_is_attribute(inner, names) for inner in targets)
     return False
+
+
+def is_loop_variable(evidence: Evidence, site: Site) -> bool:
+    """Whether an updated local is bound by a loop: the update may be meant for the elements."""
+    tree = evidence.analysis.modules.by_id[site.where.module].tree
+    path = nodes_at(tree, site.where.at, ast.stmt) or nodes_at(tree, site.where.at)
+    match path[-1:]:
+        case [ast.AugAssign(target=ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)))]:
+            pass
+        case [ast.Subscript(value=ast.Name(id=name))]:
+            pass
+        case _:
+            return False
+    loops = [node for node in path if isinstance(node, ast.For | ast.AsyncFor)]
+    targets = (node for loop in loops for node in ast.walk(loop.target))
+    return any(isinstance(node, ast.Name) and node.id == name for node in targets)

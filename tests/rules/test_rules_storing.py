@@ -115,3 +115,33 @@ def executed(text: str) -> Any:
     scope: dict[str, Any] = {"__name__": "program"}
     exec(compile(text, "program.py", "exec", dont_inherit=True), scope)
     return scope["run"]()
+
+
+LOOP = """\
+import mlx.core as mx
+
+
+def run():
+    xs = [mx.array([1]), mx.array([2])]
+    first = xs[0]
+    BODY
+    return mx.concatenate(xs).tolist(), first.tolist()
+
+"""
+MEANT_FOR_ELEMENTS = {
+    "a loop": "for x in xs:\n        x *= 3",
+    "a loop with an index": "for i, x in enumerate(xs):\n        x *= 3",
+    "an item": "for x in xs:\n        x[0] = 3",
+    "an item that is added to": "for x in xs:\n        x[0] += 3",
+}
+
+
+@pytest.mark.parametrize("body", MEANT_FOR_ELEMENTS.values(), ids=MEANT_FOR_ELEMENTS)
+def test_an_update_of_a_loop_variable_may_be_meant_for_the_elements(body: str) -> None:
+    source = from_bytes(Path("/project/loop.py"), LOOP.replace("BODY", body).encode())
+    assert isinstance(source, SourceFile)
+
+    found = [(f.code, f.fixable) for f in analysed([source]).findings]
+
+    assert found == [("AL202", "unsafe")]
+    assert executed(fix.run([source], analysed).text_of(source)) == executed(source.text)
