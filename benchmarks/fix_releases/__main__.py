@@ -47,12 +47,15 @@ class Row:
 
 
 def packages(only: Sequence[str]) -> list[Package]:
-    """Return the releases to try: all, or those that `only` names, with or without a version."""
+    """Return the releases to try, or those of them and of all labelled packages in `only`.
+
+    `only` names packages, with or without a version.
+    """
     found = [Package("mlx-lm", version, "mlx_lm", "") for version in VERSIONS]
-    found += [package for package in read_packages() if package.name in OTHERS]
+    others = [package for package in read_packages() if package.name != "mlx-lm"]
     if not only:
-        return found
-    return [p for p in found if p.name in only or f"{p.name}=={p.version}" in only]
+        return found + [package for package in others if package.name in OTHERS]
+    return [p for p in found + others if p.name in only or f"{p.name}=={p.version}" in only]
 
 
 def tried(package: Package, root: Path, seconds: float) -> Row:

@@ -1,7 +1,8 @@
 """What a tree does when it runs: imports, caches, generation one by one and in a batch.
 
-Run as a script, with the tree first on `sys.path`; prints one JSON object. It is the only part
-that imports the code of a release, so it runs in a process of its own.
+Run as a script, with the tree first on `sys.path` and then the mlx-lm that lies beside it; prints
+one JSON object. It is the only part that imports the code of a release, so it runs in a process of
+its own.
 
     python benchmarks/fix_releases/behaviour.py FOLDER PACKAGE [MODULE...]
 """
@@ -139,8 +140,9 @@ def batched(package: str, model: Any) -> list[str] | None:
 
 def main(arguments: Sequence[str]) -> None:
     root, package, *modules = arguments
-    sys.path[0] = root
     folder = Path(root)
+    beside = [str(path) for path in folder.glob(".venv/lib/*/site-packages")]
+    sys.path[:1] = [root, *beside]
     names = [package, *modules]
     report: dict[str, Any] = {
         "imports": {n: attempt(lambda n=n: imported(n, folder)) for n in names}
