@@ -139,7 +139,7 @@ TWO = "[b.start.item() for _ in [a.start.__iadd__(3)]][0]"
 
 
 def analysed(files: Sequence[SourceFile]) -> Result:
-    return analyse(files, AnalysisOptions())
+    return analyse(files, AnalysisOptions(), all_roots=True)
 
 
 def findings(capture: str, read: str) -> tuple[SourceFile, list[Finding]]:

@@ -83,7 +83,7 @@ def program(push: str) -> SourceFile:
 
 
 def analysed(files: Sequence[SourceFile]) -> Result:
-    return analyse(files, AnalysisOptions())
+    return analyse(files, AnalysisOptions(), all_roots=True)
 
 
 @pytest.mark.parametrize(("push", "reason"), CASES.values(), ids=CASES)

@@ -83,7 +83,7 @@ def program(body: str) -> SourceFile:
 
 
 def analysed(files: Sequence[SourceFile]) -> Result:
-    return analyse(files, AnalysisOptions())
+    return analyse(files, AnalysisOptions(), all_roots=True)
 
 
 def repairs(source: SourceFile) -> set[tuple[str, str]]:
