@@ -27,7 +27,15 @@ VERSIONS = (
     "0.30.7 0.31.0 0.31.1 0.31.2 0.31.3 0.32.0 0.32.1 0.32.2"
 ).split()
 # A fork, a vendored copy, servers, and packages with caches of their own.
-OTHERS = ("gbx-lm", "mlx-beam", "flyto-mlx", "vllm-mlx", "mlx-audio", "mlx-vlm")
+OTHERS = (
+    "flyto-mlx",
+    "mlx-audio",
+    "mlx-optiq",
+    "mlx-beam",
+    "vllm-mlx",
+    "mlx-lm-lora",
+    "dflash-mlx",
+)
 
 
 @dataclass(frozen=True, slots=True)
