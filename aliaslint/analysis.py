@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,7 +105,33 @@ def assemble(
         else:
             table.add(source.path, tree, source.text, in_target=True)
     protocol = frozenset(options.cache_protocol)
+    for path in protocol_files(options, [module.path for module in table.targets()]):
+        table.load(path)
     return Analysis(table, protocol, frozenset(options.exposed_attributes)), errors
+
+
+def protocol_files(options: AnalysisOptions, targets: Sequence[Path]) -> Iterator[Path]:
+    """Yield the other files of the targets' own packages that define a method of the protocol.
+
+    A call on a cache of unknown class may run any of them, imported or not: a file that is checked
+    alone must be told the same as when its package is checked.
+    """
+    given = frozenset(targets)
+    needles = [f"def {name}(".encode() for name in options.cache_protocol]
+    for root in options.dependency_roots.values():
+        if not any(path.is_relative_to(root) for path in targets):
+            continue
+        for path in sorted(root.rglob("*.py")):
+            if path not in given and _holds(path, needles):
+                yield path
+
+
+def _holds(path: Path, needles: Sequence[bytes]) -> bool:
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return False
+    return any(needle in data for needle in needles)
 
 
 def skeletons(options: AnalysisOptions) -> dict[str, str]:

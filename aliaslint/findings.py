@@ -12,6 +12,7 @@ from typing import Literal
 Role = Literal["capture", "hand-over", "call", "mutation", "read"]
 Safety = Literal["safe", "unsafe"]
 Severity = Literal["error", "warning"]
+Form = Literal["array", "keep-int", "keep-any"]
 Action = Literal[
     "rebind",  # `x op= e` becomes `x = x op e`; span: the augmented assignment
     "snapshot",  # the live handle is copied where it is captured; span: the expression
@@ -51,7 +52,7 @@ class Repair:
 
     `form` of a snapshot: "array" where every value is an mx.array or every use takes one
     (`mx.array(...)`), "keep-int" where the value may be an int that must stay one
-    (`copy.copy(...)` or `... + 0`).
+    (`copy.copy(...)` or `... + 0`), "keep-any" where it may be None (`copy.copy(...)`).
     `owner` of a store-back: the source text of the owner's attribute (`self.offset`).
     """
 
@@ -59,7 +60,7 @@ class Repair:
     span: Span
     safety: Safety
     reason: str = ""
-    form: Literal["array", "keep-int"] = "array"
+    form: Form = "array"
     owner: str = ""
 
 

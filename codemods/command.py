@@ -94,22 +94,30 @@ class EditCommand(VisitorBasedCodemodCommand):
         self._locate(tree, repairs)
         result = tree.with_changes(body=list(self._visited(tree)))
         for needed, name in self._imports.items():
-            result = imports.add(result, f"import {needed.module} as {name}")
+            renamed = "" if name == needed.module else f" as {name}"
+            result = imports.add(result, f"import {needed.module}{renamed}")
         return result
 
     def array(self, span: Span) -> cst.BaseExpression:
         """Return what `mx.array` is called at a place; it is imported if no import is there."""
-        source = self._names.expression(ARRAY, span)
-        if source is None:
-            if ARRAY not in self._imports:
-                self._imports[ARRAY] = self._names.free(ARRAY, self._places)
-            source = f"{self._imports[ARRAY]}.{ARRAY.function}"
-        return cst.parse_expression(source)
+        return self._imported(ARRAY, span)
 
-    def copy(self, span: Span) -> cst.BaseExpression | None:
+    def copy(self, span: Span) -> cst.BaseExpression:
+        """Return what `copy.copy` is called at a place; it is imported if no import is there."""
+        return self._imported(COPY, span)
+
+    def copy_at_hand(self, span: Span) -> cst.BaseExpression | None:
         """Return what `copy.copy` is called at a place, None if it is not imported."""
         source = self._names.expression(COPY, span)
         return None if source is None else cst.parse_expression(source)
+
+    def _imported(self, wanted: Import, span: Span) -> cst.BaseExpression:
+        source = self._names.expression(wanted, span)
+        if source is None:
+            if wanted not in self._imports:
+                self._imports[wanted] = self._names.free(wanted, self._places)
+            source = f"{self._imports[wanted]}.{wanted.function}"
+        return cst.parse_expression(source)
 
     def copying(self, span: Span) -> set[str]:
         """Return the names at a place of functions that give a new array of an array."""

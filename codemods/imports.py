@@ -13,21 +13,23 @@ _BLANK = cst.EmptyLine(indent=False)
 
 
 def add(module: cst.Module, source: str) -> cst.Module:
-    """Return the module with the third-party import `source` (`import a.b as c`).
+    """Return the module with the import `source` (`import a.b as c`).
 
-    It comes after the docstring and `__future__`; beside other third-party imports in the order
-    of isort, else in a block of its own after the standard library and before relative imports.
+    It comes after the docstring and `__future__`; beside other imports of its kind in the order
+    of isort, else in a block of its own: the standard library, third parties, relative imports.
     """
     line = cst.parse_statement(source)
     assert isinstance(line, cst.SimpleStatementLine)
     body = list(module.body)
+    kind = _section(line)
+    assert kind is not None
     first = _after_docstring(body)
     last = first
     while last < len(body) and _section(body[last]) is not None:
         last += 1
-    index = _place(body, first, last, source)
-    if any(_section(s) == _THIRD_PARTY for s in body[first:last]):
-        _insert_in_block(body, index, line)
+    index = _place(body, first, last, source, kind)
+    if any(_section(s) == kind for s in body[max(first, index - 1) : min(last, index + 1)]):
+        _insert_in_block(body, index, line, kind)
     else:
         _insert_as_block(body, index, line)
     return module.with_changes(body=body)
@@ -68,14 +70,14 @@ def _of(name: cst.BaseExpression | None) -> int:
     return _STANDARD if root in sys.stdlib_module_names else _THIRD_PARTY
 
 
-def _place(body: Sequence[_Statement], first: int, last: int, source: str) -> int:
+def _place(body: Sequence[_Statement], first: int, last: int, source: str, kind: int) -> int:
     """Return the index before which the import goes."""
     place = first
     for index in range(first, last):
         section = _section(body[index])
-        if section is None or section > _THIRD_PARTY:
+        if section is None or section > kind:
             break
-        if section == _THIRD_PARTY and _sorts_after(body[index], source):
+        if section == kind and _sorts_after(body[index], source):
             return index
         place = index + 1
     return place
@@ -89,9 +91,11 @@ def _sorts_after(statement: _Statement, source: str) -> bool:
     return cst.Module([]).code_for_node(statement.body[0]).lower() > source.lower()
 
 
-def _insert_in_block(body: list[_Statement], index: int, line: cst.SimpleStatementLine) -> None:
+def _insert_in_block(
+    body: list[_Statement], index: int, line: cst.SimpleStatementLine, kind: int
+) -> None:
     """Insert into a block: the blank lines above the block stay above it."""
-    if index < len(body) and _section(body[index]) == _THIRD_PARTY:
+    if index < len(body) and _section(body[index]) == kind:
         above, own = _split(body[index].leading_lines)
         line = line.with_changes(leading_lines=above)
         body[index] = body[index].with_changes(leading_lines=own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
 import libcst as cst
@@ -39,13 +39,16 @@ def store_back(editor: EditCommand, node: cst.CSTNode, repair: Repair) -> Edited
 
 
 def copy_first(editor: EditCommand, node: cst.CSTNode, repair: Repair) -> Edited:
-    """`self.offset = mx.array(self.offset)` is put before `self.offset[i] = v`."""
-    array = _written_array(node)
+    """`self.offset = mx.array(self.offset)` is put before `self.offset[i] = v`.
+
+    The owner of the repair is the array, where several are written to, or else the attribute
+    that a local array belongs to.
+    """
     owners = [_owner(repair)] if repair.owner else []
+    array = _written_array(node, owners)
     if not is_stable(array):
         raise Refused("the array that is written to would be evaluated twice")
-    if owners and owners[0].deep_equals(array):
-        owners = []
+    owners = [owner for owner in owners if not _same(owner, array)]
     copied = cst.Call(editor.array(repair.span), [cst.Arg(_plain(array))])
     before = _assign([*owners, _plain(array)], copied)
     assert isinstance(node, cst.BaseSmallStatement)
@@ -146,16 +149,35 @@ def _owner(repair: Repair) -> cst.BaseExpression:
     return _assignable(owner)
 
 
-def _written_array(node: cst.CSTNode) -> cst.BaseExpression:
-    """Return `a` of `a[i] = v`, `a[i]: T = v`, `a[i] op= v` and `del a[i]`."""
+def _written_array(node: cst.CSTNode, owners: Sequence[cst.BaseExpression]) -> cst.BaseExpression:
+    """Return `a` of `a[i] = v`, `a[i]: T = v` and `a[i] op= v`; of several, the owner."""
     match node:
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=array))]):
-            return array
-        case cst.AnnAssign(target=cst.Subscript(value=array)):
-            return array
-        case cst.AugAssign(target=cst.Subscript(value=array)):
-            return array
-    raise Refused("only a plain `a[i] = v` can be given a copy")
+        case cst.Assign(targets=targets):
+            arrays = [a for target in targets for a in _indexed(target.target)]
+        case cst.AnnAssign(target=target) | cst.AugAssign(target=target):
+            arrays = [*_indexed(target)]
+        case _:
+            arrays = []
+    named = [a for a in arrays if any(_same(a, owner) for owner in owners)]
+    if not named and len(arrays) != 1:
+        raise Refused("only a plain `a[i] = v` can be given a copy")
+    return (named or arrays)[0]
+
+
+def _indexed(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """Yield what the targets of an assignment index."""
+    match target:
+        case cst.Subscript(value=array):
+            yield array
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            for element in elements:
+                yield from _indexed(element.value)
+
+
+def _same(one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+    """Whether two expressions are the same, however they are written."""
+    trees = [ast.parse(f"({cst.Module([]).code_for_node(e)})", mode="eval") for e in (one, other)]
+    return ast.dump(trees[0]) == ast.dump(trees[1])
 
 
 def _bare(node: cst.BaseExpression) -> cst.BaseExpression:

@@ -26,9 +26,13 @@ def snapshot(editor: EditCommand, node: cst.CSTNode, repair: Repair) -> Edited:
         raise Refused("this makes an object, of which the array is only a part")
     if _is_copy(node, editor, repair) or _is_copied(node, editor, repair):
         raise Refused("it is copied already")
-    if repair.form == "keep-int":
-        return _keeping_int(node, editor, repair)
-    return _call(editor.array(repair.span), node)
+    match repair.form:
+        case "keep-int":
+            return _keeping_int(node, editor, repair)
+        case "keep-any":
+            return _call(editor.copy(repair.span), node)
+        case _:
+            return _call(editor.array(repair.span), node)
 
 
 def _is_unpacked(editor: EditCommand) -> bool:
@@ -51,7 +55,7 @@ def _keeping_int(
     node: cst.BaseExpression, editor: EditCommand, repair: Repair
 ) -> cst.BaseExpression:
     """`copy.copy` gives an int back as it is and copies an array; so does `+ 0`."""
-    function = editor.copy(repair.span)
+    function = editor.copy_at_hand(repair.span)
     if function is not None:
         return _call(function, node)
     plus = cst.Add()

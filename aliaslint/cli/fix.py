@@ -23,15 +23,17 @@ from aliaslint.errors import UserError
 
 if TYPE_CHECKING:
     from aliaslint.engine import Request, Run
-    from aliaslint.findings import FileError
+    from aliaslint.findings import FileError, Finding
     from aliaslint.fix import Change, FixReport, Strategy
     from aliaslint.report import Report
+    from aliaslint.report.text import Painter
     from aliaslint.source.files import SourceFile
     from aliaslint.verify import VerifyReport
 
 _EPILOG = """\b
 Examples:
   aliaslint fix . --diff                what would change; writes nothing
+  aliaslint fix . --diff --show-trace   the same, and why each change is made
   aliaslint fix .                       safe fixes only
   aliaslint fix . --unsafe-fixes        also those that may change what is meant
   aliaslint fix forks/mlx_lm --verify   write only if batched decoding is then right
@@ -64,6 +66,11 @@ class Outcome:
     default="auto",
     show_default=True,
     help="Rebind the updates, snapshot the captures; auto snapshots where rebinding cannot reach.",
+)
+@click.option(
+    "--show-trace",
+    is_flag=True,
+    help="Show every step behind each fix, why it has its form, and what is left.",
 )
 @click.option("--unsafe-fixes", is_flag=True, help="Carry out fixes that may change what is meant.")
 @click.option(
@@ -126,29 +133,25 @@ def _carry_out(run: Run, request: Request, options: dict[str, Any]) -> Outcome:
     errors = tuple(dict.fromkeys([*run.errors, *report.errors]))
     if options["diff"] or request.stdin or not report.changes:
         return Outcome(report, errors, written=False)
-    verified = _verify(run.targets, report.changes, options["jobs"]) if options["verify"] else None
+    verified = _verify(run.targets, report, options["jobs"]) if options["verify"] else None
     if verified is not None and verified.exit_status(cured_is_success=True):
         return Outcome(report, errors, False, verified)
     failures = fix.write(report.changes, run.files)
     return Outcome(report.without(failures), (*errors, *failures), True, verified)
 
 
-def _verify(targets: Sequence[Path], changes: Sequence[Change], jobs: int | None) -> VerifyReport:
+def _verify(targets: Sequence[Path], report: FixReport, jobs: int | None) -> VerifyReport:
     """Run the rewritten tree against the one on disk. Raises UserError if that is impossible."""
     from aliaslint import verify
     from aliaslint.cli.verify import run_with_progress
     from aliaslint.targets import common_folder
+    from aliaslint.verify.rewrite import edits_of
 
-    edits = tuple(
-        verify.Edit(change.before.path, repair.span.line, repair.span.end_line, repair.owner)
-        for change in changes
-        for applied in change.applied
-        if (repair := applied.finding.repair)
-    )
     request = verify.VerifyRequest(
         target=common_folder(targets),
-        rewritten={change.after.path: change.after.data for change in changes},
-        edits=edits,
+        rewritten={change.after.path: change.after.data for change in report.changes},
+        edits=edits_of(report.changes),
+        findings=report.found,
         jobs=jobs or os.cpu_count() or 1,
     )
     try:
@@ -190,16 +193,29 @@ def _print_text(outcome: Outcome, options: dict[str, Any], run: Run, err: bool) 
     for change in outcome.report.changes:
         click.echo(_change_line(change, outcome.written), err=err)
         for applied in change.applied:
+            if options["show_trace"]:
+                click.echo(_told(applied.finding, [*run.files, applied.met], paint), err=err)
             if applied.hint:
                 click.echo(f"    {applied.hint}", err=err)
     reasons = {id(skipped.finding): skipped.reason for skipped in outcome.report.skipped}
+    after = [*run.files, *(change.after for change in outcome.report.changes)]
     for finding in outcome.report.remaining:
-        click.echo(heading(finding, paint), err=err)
+        trace = options["show_trace"]
+        click.echo(_told(finding, after, paint) if trace else heading(finding, paint), err=err)
         if reason := reasons.get(id(finding)):
             click.echo(f"    not fixed: {reason}", err=err)
     for problem in outcome.errors:
         click.echo(error(problem, paint), err=err)
     click.echo(_closing(outcome, options, len(run.files)), err=err)
+
+
+def _told(finding: Finding, files: Sequence[SourceFile], paint: Painter) -> str:
+    """Return a finding with every step of its trace; `files` are quoted, of one path the last."""
+    from aliaslint.report import Lines
+    from aliaslint.report.text import block
+
+    lines = Lines({source.path: source for source in files})
+    return "\n".join(block(finding, lines, paint, full=True))
 
 
 def _change_line(change: Change, written: bool) -> str:

@@ -41,9 +41,15 @@ class FixOptions:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A finding whose repair was carried out. `hint` says where it could be cured at its source."""
+    """A finding whose repair was carried out. `hint` says where it could be cured at its source.
+
+    `met` is its file as the repair met it, which the spans are about: earlier rounds may have
+    edited it. `lines` are the first and the last line of the repair in the file as it was.
+    """
 
     finding: Finding
+    met: SourceFile
+    lines: tuple[int, int]
     hint: str = ""
 
 
@@ -72,12 +78,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class FixReport:
-    """What a run did. `remaining` is what `check` would show afterwards, in stable order."""
+    """What a run did. `remaining` is what `check` would show afterwards, in stable order.
+
+    `found` is what it would have shown before: also what a fix elsewhere has cured.
+    """
 
     changes: tuple[Change, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     remaining: tuple[Finding, ...] = ()
     errors: tuple[FileError, ...] = ()
+    found: tuple[Finding, ...] = ()
 
     @property
     def applied(self) -> tuple[Applied, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
@@ -83,6 +83,21 @@ def outside(findings: Iterable[Finding], options: FixOptions) -> list[Skipped]:
     ]
 
 
+def divisions(
+    findings: Iterable[Finding], files: Mapping[Path, SourceFile], options: FixOptions
+) -> Iterator[Skipped]:
+    """Yield the updates by `/=`, which have no repair: the user has to know what they divide."""
+    for finding in findings:
+        source = files.get(finding.path)
+        if finding.repair or source is None:
+            continue
+        if options.codes is not None and finding.code not in options.codes:
+            continue
+        statement = statement_at(source, finding.span)
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Div):
+            yield Skipped(finding, _DIVISION)
+
+
 def statement_at(source: SourceFile, span: Span) -> ast.stmt | None:
     """Return the statement that stands at a span, None if it is not exactly one."""
     lines = split_lines(source.text)[span.line - 1 : span.end_line]
@@ -101,15 +116,10 @@ def _obstacle(
     finding: Finding, repair: Repair, files: Mapping[Path, SourceFile], options: FixOptions
 ) -> str:
     """Return why a repair is not carried out, "" if it is."""
-    source = files.get(finding.path)
-    if source is None:
+    if finding.path not in files:
         return "its file is not among those given"
     if repair.safety == "unsafe" and not options.unsafe:
         return f"unsafe ({repair.reason})" if repair.reason else "unsafe"
-    if repair.action in ("rebind", "store-back"):
-        statement = statement_at(source, repair.span)
-        if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Div):
-            return _DIVISION
     return ""
 
 

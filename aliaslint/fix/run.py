@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aliaslint.findings import FileError, Finding, Repair
@@ -20,7 +20,7 @@ from aliaslint.fix.model import (
     FixReport,
     Skipped,
 )
-from aliaslint.fix.plan import ROUNDS, Plan, Round, outside, plan
+from aliaslint.fix.plan import ROUNDS, Plan, Round, divisions, outside, plan
 from aliaslint.source.files import SourceFile, split_lines
 
 _PASSES = 4  # A pass repairs what the one before it uncovered; more than two was never seen.
@@ -41,7 +41,7 @@ def run(
     if work.has_brought_anything(found):
         work = _Work(list(files), analyse, work.options, patient=False)
         work.work()
-    return work.report()
+    return replace(work.report(), found=tuple(found))
 
 
 _Key = tuple[Path, str, int, str]
@@ -157,10 +157,14 @@ class _Work:
 
     def _note(self, todo: Plan, old: Mapping[Path, SourceFile]) -> None:
         """Record a round that went well."""
-        for path in old:
-            for finding, _ in todo.chosen[path]:
+        first = {source.path: source for source in self.files}
+        for path, met in old.items():
+            moved = recheck.lines(first[path].text, met.text)
+            for finding, repair in todo.chosen[path]:
                 hint = hints.at_the_source(finding, self.current)
-                self.applied.setdefault(path, []).append(Applied(finding, hint))
+                was = [*moved.before(repair.span.line), *moved.before(repair.span.end_line)]
+                lines = (min(was), max(was)) if was else (repair.span.line, repair.span.end_line)
+                self.applied.setdefault(path, []).append(Applied(finding, met, lines, hint))
 
     def _take_back(self, verdict: recheck.Verdict, todo: Plan, edited: set[Path]) -> None:
         """Ban the edits that did not work, so that the round is made again without them."""
@@ -185,8 +189,9 @@ class _Work:
         return any(plan([finding], self.current, self.options, r).chosen for r in rounds)
 
     def _skipped(self) -> Iterator[Skipped]:
-        """Yield why each finding that is left and has a repair was not repaired."""
+        """Yield why each finding that is left and could be repaired was not."""
         yield from outside(self.findings, self.options)
+        yield from divisions(self.findings, self.current, self.options)
         for finding in self.findings:
             if self._is_banned(finding):
                 yield Skipped(finding, self.banned[self._key(finding)])

@@ -33,7 +33,7 @@ class Painter:
 def render(report: Report, style: Style) -> str:
     paint = Painter(style.color)
     lines = Lines(report.sources)
-    blocks = ["\n".join(_finding(f, lines, paint, style.trace)) for f in report.findings]
+    blocks = ["\n".join(block(f, lines, paint, style.trace)) for f in report.findings]
     blocks += ["\n".join(error(e, paint) for e in report.errors)] if report.errors else []
     return "\n\n".join([*blocks, summary(report, style.statistics)])
 
@@ -55,7 +55,8 @@ def error(problem: FileError, paint: Painter) -> str:
     return f"{paint('path', where + ':')} {paint('error', 'error:')} {problem.message}"
 
 
-def _finding(finding: Finding, lines: Lines, paint: Painter, full: bool) -> Iterator[str]:
+def block(finding: Finding, lines: Lines, paint: Painter, full: bool) -> Iterator[str]:
+    """Yield the lines that tell of one finding; `full` shows every step of its trace."""
     yield heading(finding, paint)
     if all(step.path == finding.path and step.span == finding.span for step in finding.trace):
         yield from _excerpt(finding.path, finding.span, lines, paint)

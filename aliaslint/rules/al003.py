@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from aliaslint.findings import Finding, Repair
+from aliaslint.findings import Finding
 from aliaslint.rules import Rule
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ owner that shares the array on purpose no longer sees the write.""",
 
 def find_in_program(evidence: Evidence) -> Iterator[Finding]:
     """Item assignments on an array attribute whose other holder is proven to read it."""
+    from aliaslint.rules.rebinding import copy_first
+
     for site in evidence.analysis.sites:
         if site.via != "attr-item" or site.op == "__setitem__" or site not in evidence.proven:
             continue
@@ -62,12 +64,8 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
             evidence.path(site.where),
             evidence.span(site.where),
             trace=evidence.trace(group, evidence.capture_steps(group.victim)),
-            repair=Repair(
-                "copy-first",
-                evidence.span(site.where),
-                "unsafe",
-                "who holds the array on purpose no longer sees the write",
-                owner=site.text,
+            repair=copy_first(
+                evidence, site, "unsafe", "who holds the array on purpose no longer sees the write"
             ),
             statement=evidence.text(site.where),
             holder=evidence.bound_name(group.where),

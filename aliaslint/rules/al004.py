@@ -39,9 +39,10 @@ def make_mask(self, n):
     known_problems="""\
 The right form is what ruff's PLR6104 wants to turn into the wrong one (AL902).""",
     fix="""\
-In a method of the owner the update is stored back (`self.offset = mine = mine + n`): safe, since
-the owner keeps the value that it had. Elsewhere the local is rebound, which is unsafe: the owner
-no longer changes, and somebody may have counted on it.""",
+In a method of the owner, where the local is sure to name its array, the update is stored back
+(`self.offset = mine = mine + n`): safe, since the owner keeps the value that it had. Elsewhere
+the local is rebound, which is unsafe: the owner no longer changes, and somebody may have counted
+on it.""",
 )
 
 
@@ -68,20 +69,27 @@ def trace(evidence: Evidence, group: Group, mark: Mark) -> tuple[Step, ...]:
 
 
 def owner_text(group: Group, mark: Mark) -> str:
+    """Return what to call the owner: its attribute, or the container of an element."""
+    from aliaslint.rules.evidence import attribute_text
+
     for prov in (mark.source, group.victim):
-        if prov is not None and prov.text:
-            return prov.text
-    return "its owner"
+        text = attribute_text(prov)
+        if text and text != mark.site.text:
+            return text
+    return mark.site.text.rpartition("[")[0] or "its owner"
 
 
-def repair(evidence: Evidence, mark: Mark) -> Repair:
+def repair(evidence: Evidence, mark: Mark) -> Repair | None:
     """Store back in a method of the owner, rebind the local elsewhere."""
+    from aliaslint.rules.rebinding import copy_first, divides
+    from aliaslint.rules.storing import owner_to_store
+
     span = evidence.span(mark.site.where)
-    source = mark.source
-    plain = mark.site.via == "name" and source is not None and source.kind == "capture"
-    if plain and source is not None and source.text.startswith("self.") and not mark.chain:
-        return Repair("store-back", span, "safe", owner=source.text)
+    if divides(mark.site):
+        return None
     if mark.site.via.endswith("-item"):
-        reason = "the owner no longer sees the write"
-        return Repair("copy-first", span, "unsafe", reason, owner=mark.site.text)
+        return copy_first(evidence, mark.site, "unsafe", "the owner no longer sees the write")
+    owner = "" if mark.chain else owner_to_store(evidence, mark)
+    if owner:
+        return Repair("store-back", span, "safe", owner=owner)
     return Repair("rebind", span, "unsafe", "the owner no longer sees the update")

@@ -9,6 +9,7 @@ from aliaslint.findings import Finding, Repair
 from aliaslint.rules import Rule
 
 if TYPE_CHECKING:
+    from aliaslint.findings import Form
     from aliaslint.rules.evidence import Evidence, Group
 
 RULE = Rule(
@@ -46,13 +47,16 @@ A capture is only reported against a cache that updates in place: the same line 
 mlx-lm 0.31.3 and healthy with 0.32.2. What stood for a dependency is named in the summary.""",
     fix="""\
 By preference the update is rebound where it happens (AL001), which cures every capture. What is
-left gets a snapshot at the capture: `mx.array(...)` where all uses take an array, a form that
-keeps an int an int otherwise. Safe where a cache with an int offset would give the same result.""",
+left gets a snapshot at the capture: `mx.array(...)` where the value is an array, a form that keeps
+an int an int, and None as it is, where it may be one. Safe where a cache with an int offset would
+give the same result. Where only a container of the array is captured, nothing is rewritten.""",
 )
 
 
 def find_in_program(evidence: Evidence) -> Iterator[Finding]:
     """One finding a capture in the target, with every mutation and read of it."""
+    from aliaslint.rules.evidence import attribute_text
+
     for (code, where), group in evidence.groups.items():
         if code != RULE.code or not evidence.in_target(where):
             continue
@@ -62,15 +66,16 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
             trace=evidence.trace(group, evidence.capture_steps(group.victim)),
             repair=repair(evidence, group),
             name=evidence.bound_name(where),
-            source=group.victim.text or evidence.text(where),
+            source=attribute_text(group.victim) or evidence.text(where),
             mutation=evidence.mutation_text(group),
         )
 
 
 def repair(evidence: Evidence, group: Group) -> Repair | None:
-    """A snapshot of the captured expression; ints stay ints where an int cache may be meant."""
+    """A snapshot of the captured array; ints stay ints where an int cache may be meant."""
+    from aliaslint.rules.copying import snapshot
+
     if group.victim.kind != "capture":
         return None
-    reason = "an int offset stays an int" if not group.victim.array else ""
-    form = "array" if group.victim.array else "keep-int"
-    return Repair("snapshot", evidence.span(group.where), "safe", reason, form)  # type: ignore[arg-type]
+    form: Form = "array" if group.victim.array else "keep-int"
+    return snapshot(evidence, group.where, [group.victim], "safe", form)

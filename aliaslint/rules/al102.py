@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from aliaslint.findings import Finding, Repair
+from aliaslint.findings import Finding
 from aliaslint.rules import Rule
 
 if TYPE_CHECKING:
+    from aliaslint.findings import Step
     from aliaslint.flow.context import Escape
-    from aliaslint.flow.values import Where
+    from aliaslint.flow.values import Prov, Where
     from aliaslint.rules.evidence import Evidence
 
 RULE = Rule(
@@ -51,7 +52,7 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
             if evidence.in_target(where):
                 reason = f"it is held across {evidence.mutation_text(group)}, which may update it"
                 steps = evidence.trace(group, evidence.capture_steps(group.victim))
-                yield finding(evidence, where, group.victim.text, reason, steps)
+                yield finding(evidence, where, group.victim, reason, steps)
     for escape in evidence.analysis.escapes.values():
         place = escaped_place(escape)
         if place is None or place in told or place in seen or not evidence.in_target(place):
@@ -65,7 +66,7 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
             *(evidence.step("call", c, f"calls `{evidence.text(c)}`") for c in escape.mark.chain),
             evidence.step("mutation", site.where, "changes the array in place"),
         )
-        yield finding(evidence, where, escape.victim.text, f"it outlives {text}", steps)
+        yield finding(evidence, where, escape.victim, f"it outlives {text}", steps)
 
 
 def told_places(evidence: Evidence) -> Iterator[Where]:
@@ -91,14 +92,17 @@ def escaped_place(escape: Escape) -> Where | None:
 
 
 def finding(
-    evidence: Evidence, where: Where, source: str, reason: str, steps: tuple[object, ...]
+    evidence: Evidence, where: Where, victim: Prov, reason: str, steps: tuple[Step, ...]
 ) -> Finding:
+    from aliaslint.rules.copying import snapshot
+    from aliaslint.rules.evidence import attribute_text
+
     return RULE.finding(
         evidence.path(where),
         evidence.span(where),
-        trace=steps,  # type: ignore[arg-type]
-        repair=Repair("snapshot", evidence.span(where), "unsafe", "no read is proven", "keep-int"),
+        trace=steps,
+        repair=snapshot(evidence, where, [victim], "unsafe", "keep-int", "no read is proven"),
         name=evidence.bound_name(where),
-        source=source or evidence.text(where),
+        source=attribute_text(victim) or evidence.text(where),
         reason=reason,
     )

@@ -47,6 +47,8 @@ Sharing that is meant (one `lengths` for several caches of a request) is declare
 
 def find_in_program(evidence: Evidence) -> Iterator[Finding]:
     """Arrays handed to a second owner, updated through one and read through the other."""
+    from aliaslint.rules.evidence import attribute_text
+
     for (code, where), group in evidence.groups.items():
         if code != RULE.code or not evidence.in_target(where):
             continue
@@ -55,17 +57,20 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
             evidence.path(where),
             evidence.span(where),
             trace=evidence.trace(group, evidence.capture_steps(richer(group))),
-            repair=Repair(
-                "snapshot",
-                evidence.span(where),
-                "unsafe",
-                "the two owners no longer share the array, should that be meant",
-                "array",
-            ),
-            source=group.victim.text or evidence.text(where),
+            repair=repair(evidence, group),
+            source=attribute_text(group.victim) or evidence.text(where),
             target=mark.site.text,
             mutation=evidence.mutation_text(group),
         )
+
+
+def repair(evidence: Evidence, group: Group) -> Repair | None:
+    """A copy of the array where it is handed over."""
+    from aliaslint.rules.copying import snapshot
+
+    provs = [group.victim, *(mark.source for mark in evidence.mutations(group))]
+    reason = "the two owners no longer share the array, should that be meant"
+    return snapshot(evidence, group.where, provs, "unsafe", "array", reason)
 
 
 def richer(group: Group):  # type: ignore[no-untyped-def]

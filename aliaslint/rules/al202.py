@@ -9,6 +9,7 @@ from aliaslint.findings import Finding, Repair
 from aliaslint.rules import Rule
 
 if TYPE_CHECKING:
+    from aliaslint.findings import Safety
     from aliaslint.rules.evidence import Evidence, Group
 
 RULE = Rule(
@@ -38,8 +39,8 @@ Out-parameters are meant and silent: a function that updates its parameter and r
 derived from it, and `x = process(x)`, where the caller puts the result back under the same name.
 They are reported only where a third name still holds the array and is read.""",
     fix="""\
-Rebinding. Safe unless the function is meant to write into its parameter, or another holder counts
-on the update.""",
+Rebinding. Safe unless the function is meant to write into its parameter, or a loop may be meant
+to write into the elements that it goes over.""",
 )
 
 
@@ -59,21 +60,28 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
 
 
 def other_name(evidence: Evidence, group: Group) -> str:
+    from aliaslint.rules.evidence import attribute_text
+
     if group.reads:
         first = min(group.reads, key=evidence.order)
         return evidence.text(first, 30)
-    return group.victim.text or "another name"
+    return attribute_text(group.victim) or "another name"
 
 
-def repair(evidence: Evidence, group: Group) -> Repair:
-    """Rebinding the operand is safe unless the function is there to write its parameter."""
+def repair(evidence: Evidence, group: Group) -> Repair | None:
+    """Rebinding the operand is safe unless the update may be meant for whoever else holds it."""
+    from aliaslint.rules.rebinding import copy_first, divides
+    from aliaslint.rules.storing import is_loop_variable
+
     mark = evidence.mutations(group)[0]
-    span = evidence.span(group.where)
-    meant = any(m.meant for m in group.marks.values())
-    safety = "unsafe" if meant else "safe"
-    reason = "the function is there to write its parameter" if meant else ""
+    if divides(mark.site):
+        return None
+    reason = ""
+    if any(m.meant for m in group.marks.values()):
+        reason = "the function is there to write its parameter"
+    elif is_loop_variable(evidence, mark.site):
+        reason = "the elements that the loop goes over no longer change"
+    safety: Safety = "unsafe" if reason else "safe"
     if mark.site.via.endswith("-item"):
-        return Repair("copy-first", span, safety, reason, owner=mark.site.text)  # type: ignore[arg-type]
-    if mark.site.op == "Div":
-        return Repair("rebind", span, "unsafe", "an integer array becomes a float array")
-    return Repair("rebind", span, safety, reason)  # type: ignore[arg-type]
+        return copy_first(evidence, mark.site, safety, reason)
+    return Repair("rebind", evidence.span(group.where), safety, reason)

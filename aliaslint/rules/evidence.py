@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aliaslint.findings import Role, Span, Step
 from aliaslint.flow.context import Analysis, Fault
-from aliaslint.flow.values import Mark, Prov, Site, Where
+from aliaslint.flow.values import Mark, Pos, Prov, Site, Where
 from aliaslint.lower.ir import At
 
 LOCAL_UPDATES = frozenset({"name", "name-item", "element", "element-item"})
@@ -51,6 +51,15 @@ class Evidence:
     groups: dict[tuple[str, Where], Group] = field(default_factory=dict)
     proven: set[Site] = field(default_factory=set)
     sharing: set[Site] = field(default_factory=set)
+    _entangled: dict[Site, str] | None = None
+
+    def entangled(self) -> dict[Site, str]:
+        """Return the updates that run as part of another one, and those others, with reasons."""
+        from aliaslint.rules.rebinding import entangled
+
+        if self._entangled is None:
+            self._entangled = entangled(self.analysis)
+        return self._entangled
 
     # --- source text
 
@@ -153,6 +162,13 @@ class Evidence:
         return text
 
 
+def attribute_text(prov: Prov | None) -> str:
+    """Return how the source calls what a handle was taken from; "" for an element, or nothing."""
+    if prov is None or (isinstance(prov.token, tuple) and isinstance(prov.token[-1], Pos)):
+        return ""
+    return prov.text
+
+
 def span_of(lines: list[str], at: At) -> Span:
     line, column, end_line, end_column = at
     return Span(
@@ -161,6 +177,13 @@ def span_of(lines: list[str], at: At) -> Span:
         max(end_line, 1),
         characters(lines, end_line, end_column) + 1,
     )
+
+
+def within(inner: Where, outer: Where) -> bool:
+    """Whether one place lies in another."""
+    if inner.module != outer.module:
+        return False
+    return outer.at[:2] <= inner.at[:2] and inner.at[2:] <= outer.at[2:]
 
 
 def characters(lines: list[str], line: int, column: int) -> int:

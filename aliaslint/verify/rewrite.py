@@ -39,23 +39,23 @@ def rewrite_in_memory(folder: Path) -> Rewrite:
     request = Request(paths=(folder,))
     run = prepare(request)
 
-    before: list[tuple[Finding, ...]] = []
-
     def analyse(files: Sequence[SourceFile]) -> Report:
         edited = dataclasses.replace(run, files=tuple(files))
-        found = judge(edited, examine(edited, request))
-        before.append(tuple(found.findings))
-        return found
+        return judge(edited, examine(edited, request))
 
     report = fix.run(run.files, analyse, fix.FixOptions(codes=run.codes))
     contents = {change.after.path: change.after.data for change in report.changes}
-    return Rewrite(contents, edits_of(report.changes), before[0] if before else ())
+    return Rewrite(contents, edits_of(report.changes), report.found)
 
 
 def edits_of(changes: Iterable[Change]) -> tuple[Edit, ...]:
-    """The lines that the applied repairs of some changes rewrite."""
+    """The lines of the tree on disk that the applied repairs of some changes rewrite."""
     return tuple(
-        Edit(change.before.path, repair.span.line, repair.span.end_line, repair.owner)
+        Edit(
+            change.before.path,
+            *applied.lines,
+            repair.owner if repair.action == "store-back" else "",
+        )
         for change in changes
         for applied in change.applied
         if (repair := applied.finding.repair)

@@ -71,7 +71,6 @@ def test_check_finds_the_capture_and_the_update(package: Path) -> None:
     assert ran.status == 1
 
 
-@pytest.mark.xfail(reason="the protocol means loaded modules only", strict=False)
 def test_one_file_is_checked_with_the_package_around_it(package: Path) -> None:
     findings = json.loads(run("check", "pkg/model.py", "--output-format", "json").out)["findings"]
     assert [(f["code"], f["path"]) for f in findings] == [("AL101", "pkg/model.py")]
@@ -124,7 +123,6 @@ class Model:
 """
 
 
-@pytest.mark.xfail(reason="candidates of one unknown receiver share its fields", strict=False)
 def test_a_rebinding_cache_does_not_make_an_int_of_another_class_an_array(package: Path) -> None:
     write(package, "cache.py", FIXED)
     write(package, "model.py", f"{MODEL}\n\n{LOOP}")

@@ -88,6 +88,29 @@ def test_a_diff_writes_nothing(place: Path) -> None:
     assert ran.status == 1
 
 
+def test_the_trace_says_why_beside_the_diff(place: Path) -> None:
+    write(place, "pkg/cache.py", BEFORE)
+    write(place, "pkg/shared.py", SHARED)
+    plain = run("fix", "--diff")
+    ran = run("fix", "--diff", "--show-trace", "--unsafe-fixes")
+    assert ran.out.startswith(plain.out)
+    told = [line for line in ran.err.splitlines() if line.startswith("    ")]
+    assert [line for line in told if "|" not in line] == ["    unsafe fix: two owners"]
+    assert [line.split("|")[1].strip() for line in told if "+= n" in line] == [
+        "self.offset += n",
+        "self.shared += n",
+    ]
+
+
+def test_the_trace_says_what_is_left(place: Path) -> None:
+    write(place, "cache.py", SHARED)
+    ran = run("fix", "--show-trace")
+    assert ran.out.splitlines()[-3:-1] == [
+        "    unsafe fix: two owners",
+        "    not fixed: unsafe (two owners)",
+    ]
+
+
 def test_an_empty_diff(place: Path) -> None:
     write(place, "cache.py", AFTER)
     ran = run("fix", "--diff")
@@ -121,6 +144,15 @@ def test_only_selected_rules_are_fixed(place: Path) -> None:
     assert path.read_text() == text
     assert run("fix", "--extend-select", "AL002").status == 0
     assert path.read_text() == AFTER.replace("offset", "hidden")
+
+
+def test_the_strategy_is_obeyed(place: Path) -> None:
+    path = write(place, "cache.py", BEFORE)
+    ran = run("fix", "--strategy", "snapshot")
+    assert (path.read_text(), ran.status) == (BEFORE, 1)
+    assert ran.out.splitlines()[1] == "    not fixed: not part of --strategy snapshot"
+    assert run("fix", "--strategy", "rebind").status == 0
+    assert path.read_text() == AFTER
 
 
 def test_suppressed_findings_are_not_fixed(place: Path) -> None:
@@ -193,6 +225,31 @@ def validate(document: Any) -> None:
     jsonschema.Draft202012Validator(schema, registry=registry).validate(document)
 
 
+def test_a_read_only_file_is_an_error_and_the_others_are_written(place: Path) -> None:
+    locked, free = write(place, "a.py", BEFORE), write(place, "b.py", BEFORE)
+    locked.chmod(0o444)
+    ran = run("fix")
+    assert (locked.read_text(), free.read_text(), ran.status) == (BEFORE, AFTER, 2)
+    assert "a.py: error: cannot be written: it is read-only; it is as it was" in ran.out
+    assert ran.out.splitlines()[0] == "b.py: fixed 1 × AL001"
+    assert ran.out.splitlines()[-1].startswith("Fixed 1 finding in 1 file; 1 finding left")
+
+
+def test_a_file_that_is_edited_meanwhile_is_left_to_its_editor(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(place, "a.py", BEFORE)
+
+    def edits(files: Sequence[SourceFile], options: AnalysisOptions) -> Result:
+        path.write_text("x = 1\n")
+        return find_updates(files, options)
+
+    monkeypatch.setattr("aliaslint.analysis.analyse", edits)
+    ran = run("fix")
+    assert (path.read_text(), ran.status) == ("x = 1\n", 2)
+    assert "it changed while fix was running" in ran.out
+
+
 @pytest.mark.parametrize("diff", [True, False])
 def test_json_has_the_public_shape(place: Path, diff: bool) -> None:
     write(place, "a.py", BEFORE)
@@ -245,6 +302,7 @@ def test_writes_what_verification_finds_right(place: Path, asked: list[Any]) -> 
     assert request.target == place
     assert request.rewritten == {path: AFTER.encode()}
     assert [(e.path, e.first_line, e.last_line) for e in request.edits] == [(path, 3, 3)]
+    assert [(f.code, f.span.line) for f in request.findings] == [("AL001", 3)]
 
 
 @pytest.mark.parametrize("status", [1, 2])

@@ -10,6 +10,7 @@ import pytest
 
 REBIND = "aliaslint.codemods.rebind.RebindCommand"
 SNAPSHOT = "aliaslint.codemods.snapshot.SnapshotCommand"
+NATIVE_RANK = "aliaslint.codemods.native_rank.NativeRankCommand"
 EVERY = "aliaslint.codemods.every.EveryCommand"
 
 MODULE = """\
@@ -63,13 +64,13 @@ def changed(path: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("command", [REBIND, SNAPSHOT, EVERY])
+@pytest.mark.parametrize("command", [REBIND, SNAPSHOT, NATIVE_RANK, EVERY])
 def test_help_explains_the_command(command: str, tmp_path: Path) -> None:
     result = tool(command, "--help", folder=tmp_path)
 
     assert result.returncode == 0
     assert "--span LINE:COLUMN" in result.stdout
-    assert "aliaslint analysis" in result.stdout
+    assert "aliaslint analysis" in " ".join(result.stdout.split())
 
 
 def test_rebinding_at_a_span(module: Path) -> None:

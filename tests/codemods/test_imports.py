@@ -81,6 +81,50 @@ def test_adding_the_import(before: str, after: str) -> None:
     assert edit(before, "snapshot").text == after
 
 
+STANDARD = {
+    "an empty head": ("o = «c.o»\n", "import copy\n\no = copy.copy(c.o)\n"),
+    "a docstring and a function": (
+        '"""What."""\n\n\ndef f(c):\n    return «c.o»\n',
+        '"""What."""\n\nimport copy\n\n\ndef f(c):\n    return copy.copy(c.o)\n',
+    ),
+    "an import from the future": (
+        "from __future__ import annotations\n\no = «c.o»\n",
+        "from __future__ import annotations\n\nimport copy\n\no = copy.copy(c.o)\n",
+    ),
+    "before third parties": (
+        '"""What."""\n\nimport mlx.nn as nn\n\no = «c.o»\n',
+        '"""What."""\n\nimport copy\n\nimport mlx.nn as nn\n\no = copy.copy(c.o)\n',
+    ),
+    "between future and third parties": (
+        "from __future__ import annotations\n\nimport mlx.nn as nn\n\no = «c.o»\n",
+        "from __future__ import annotations\n\nimport copy\n\nimport mlx.nn as nn\n\n"
+        "o = copy.copy(c.o)\n",
+    ),
+    "among its kind": (
+        "import abc\nimport os\n\nimport mlx.nn as nn\n\no = «c.o»\n",
+        "import abc\nimport copy\nimport os\n\nimport mlx.nn as nn\n\no = copy.copy(c.o)\n",
+    ),
+    "before imports from": (
+        "from dataclasses import dataclass\n\nimport mlx.nn as nn\n\no = «c.o»\n",
+        "import copy\nfrom dataclasses import dataclass\n\nimport mlx.nn as nn\n\n"
+        "o = copy.copy(c.o)\n",
+    ),
+    "after what sorts before it": (
+        "import abc\n\nimport mlx.nn as nn\n\no = «c.o»\n",
+        "import abc\nimport copy\n\nimport mlx.nn as nn\n\no = copy.copy(c.o)\n",
+    ),
+    "before relative imports": (
+        "from .base import a\n\no = «c.o»\n",
+        "import copy\n\nfrom .base import a\n\no = copy.copy(c.o)\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), STANDARD.values(), ids=STANDARD)
+def test_adding_an_import_of_the_standard_library(before: str, after: str) -> None:
+    assert edit(before, "snapshot", form="keep-any").text == after
+
+
 def test_no_import_without_an_edit() -> None:
     assert edit("o = «c.o» + 0\n", "snapshot").text == "o = c.o + 0\n"
 

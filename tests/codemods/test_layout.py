@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from marked import edit
@@ -209,3 +213,30 @@ def test_black_has_nothing_to_add(seed: int) -> None:
         assert black.format_str(after, mode=black.Mode()) == after
         broken += after.count("\n") != marked.count("\n")
     assert broken > 0
+
+
+def _clean_for_ruff(folder: Path, programs: Sequence[str]) -> list[bool]:
+    """Return which of some programs `ruff format` would leave alone."""
+    folder.mkdir()
+    for number, text in enumerate(programs):
+        (folder / f"m{number}.py").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--check", "--no-cache", "."]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    touched = set(re.findall(r"m(\d+)\.py", done.stdout))
+    return [str(number) not in touched for number in range(len(programs))]
+
+
+def test_ruff_has_nothing_to_add(tmp_path: Path) -> None:
+    pytest.importorskip("ruff")
+    rng = random.Random(0)
+    marked = [_program(rng) for _ in range(400)]
+    before = _clean_for_ruff(tmp_path / "before", [re.sub("[«»]", "", text) for text in marked])
+    chosen = [text for text, clean in zip(marked, before, strict=True) if clean]
+    actions = ["rebind" if re.search("«[^»]*=", text) else "snapshot" for text in chosen]
+    edited = [edit(m, action).text for m, action in zip(chosen, actions, strict=True)]  # type: ignore[arg-type]
+
+    after = _clean_for_ruff(tmp_path / "after", edited)
+
+    assert len(chosen) > 100
+    assert [text for text, clean in zip(edited, after, strict=True) if not clean] == []

@@ -265,6 +265,21 @@ COPY_FIRST = {
         "",
         "if x: self.offset = mx.array(self.offset); self.offset[i] = 0\n",
     ),
+    "one of several targets": (
+        "«a[0], b = 1, 2»\n",
+        "",
+        "a = mx.array(a)\na[0], b = 1, 2\n",
+    ),
+    "the named one of several arrays": (
+        "«a[0], [b['k'][1], *c] = v»\n",
+        'b["k"]',
+        "b['k'] = mx.array(b['k'])\na[0], [b['k'][1], *c] = v\n",
+    ),
+    "a chain of targets": (
+        "«a[0] = b = 1»\n",
+        "a",
+        "a = mx.array(a)\na[0] = b = 1\n",
+    ),
     "statements on one line": (
         "a = 1; «o[0] = 0»; b = 2\n",
         "",
@@ -278,7 +293,7 @@ def test_copying_first(before: str, owner: str, after: str) -> None:
     assert edit(MX + before, "copy-first", owner=owner).text == MX + after
 
 
-@pytest.mark.parametrize("before", ["«self.get()[i] = 0»\n", "«a[0], b = 1, 2»\n", "«x = 1»\n"])
+@pytest.mark.parametrize("before", ["«self.get()[i] = 0»\n", "«a[0], b[0] = v»\n", "«x = 1»\n"])
 def test_what_cannot_be_copied_first_is_left_alone(before: str) -> None:
     outcome = edit(MX + before, "copy-first")
 

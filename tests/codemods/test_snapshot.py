@@ -167,6 +167,28 @@ def test_copying_what_may_be_an_int(before: str, after: str) -> None:
     assert edit(before, "snapshot", form="keep-int").text == after
 
 
+KEEP_ANY = {
+    "copy is imported": ("o = «c.offset»\n", "import copy\n\no = copy.copy(c.offset)\n"),
+    "copy is there": (
+        "from copy import copy\no = «c.offset»\n",
+        "from copy import copy\no = copy(c.offset)\n",
+    ),
+    "copy is a name of something else": (
+        "def copy(): pass\no = «c.offset»\n",
+        "import copy as copy_2\n\n\ndef copy(): pass\no = copy_2.copy(c.offset)\n",
+    ),
+    "in an arm of a conditional": (
+        "import copy\no = «c.offset» if c else 0\n",
+        "import copy\no = copy.copy(c.offset) if c else 0\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), KEEP_ANY.values(), ids=KEEP_ANY)
+def test_copying_what_may_be_none(before: str, after: str) -> None:
+    assert edit(before, "snapshot", form="keep-any").text == after
+
+
 ALREADY = {
     "the call itself": "o = «mx.array(c.offset)»\n",
     "the argument of the call": "o = mx.array(«c.offset»)\n",
@@ -178,7 +200,7 @@ ALREADY = {
 }
 
 
-@pytest.mark.parametrize("form", ["array", "keep-int"])
+@pytest.mark.parametrize("form", ["array", "keep-int", "keep-any"])
 @pytest.mark.parametrize("before", ALREADY.values(), ids=ALREADY)
 def test_a_copy_is_not_doubled(before: str, form: str) -> None:
     outcome = edit(MX + before, "snapshot", form=form)

@@ -10,6 +10,7 @@ from benchmarks.accuracy import capture_sites, mutate, packages, score
 from benchmarks.accuracy.layers import LAYER_SHAPES, layer_mutants
 from benchmarks.accuracy.rewrites import rewritten
 from benchmarks.accuracy.shapes import SHAPES
+from benchmarks.fix_releases.__main__ import Row, batches, judged
 
 ATTENTION = """\
 import mlx.core as mx
@@ -132,3 +133,53 @@ def test_mutants_are_programs() -> None:
         mutant = mutate.apply(shape, ATTENTION, "models/a.py")
         assert mutant is not None
         ast.parse(mutant.text)
+
+
+TREE = {
+    "imports": {"pkg": "ok", "pkg.cache": "ok"},
+    "caches": {"BatchKVCache": [1]},
+    "models": {"llama": {"alone": ["1 2"], "batch": ["1 2"]}},
+}
+
+
+def test_a_fixed_release_that_does_what_it_did_passes() -> None:
+    row = judged(Row("pkg 1", fixed=2), TREE, TREE)
+
+    assert row.wrong == ()
+    assert (row.imports, row.caches, row.batch) == ("2 of 2", "BatchKVCache", "llama =")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (
+            {"imports": {"pkg": "ok", "pkg.cache": "ERROR: TypeError: x"}},
+            "pkg.cache cannot be imported any more: ERROR: TypeError: x",
+        ),
+        ({"caches": {"BatchKVCache": [2]}}, "the caches give back something else"),
+        (
+            {"models": {"llama": {"alone": ["1 3"], "batch": ["1 2"]}}},
+            "llama generates something else",
+        ),
+        ({"models": {"llama": {"alone": ["1 2"], "batch": ["1 3"]}}}, "llama: batch =→≠!"),
+        ({"models": {"llama": "ERROR: TypeError: x"}}, "llama generates something else"),
+    ],
+)
+def test_a_fixed_release_that_does_something_else_is_wrong(
+    change: dict[str, object], reason: str
+) -> None:
+    assert judged(Row("pkg 1"), TREE, {**TREE, **change}).wrong == (reason,)
+
+
+def test_a_release_with_a_safe_fix_left_is_wrong() -> None:
+    assert judged(Row("pkg 1", left=3, safe_left=1), TREE, TREE).wrong == ("1 safe fixes left",)
+
+
+def test_a_batch_may_only_change_to_what_its_prompts_give_alone() -> None:
+    right, other = {"alone": ["1"], "batch": ["1"]}, {"alone": ["1"], "batch": ["2"]}
+    worse = {"alone": ["1"], "batch": ["3"]}
+
+    assert batches(other, right) == "≠→="
+    assert batches(right, other) == "=→≠!"
+    assert batches(other, worse) == "≠→≠!"
+    assert batches(other, other) == "≠"

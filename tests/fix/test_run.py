@@ -12,7 +12,7 @@ from analyst import analyse, finding, source, with_error
 from aliaslint import fix
 from aliaslint.findings import FileError, Repair, Result, Span
 from aliaslint.fix import FixOptions, FixReport
-from aliaslint.source.files import SourceFile
+from aliaslint.source.files import SourceFile, split_lines
 
 CACHE = "class Cache:\n    def update(self, n):\n        self.offset += n\n"
 CAPTURE = "import mlx.core as mx\n\noffset = cache.offset\n"
@@ -39,6 +39,12 @@ def test_auto_rebinds_and_then_has_nothing_left_to_copy() -> None:
     assert [applied.finding.code for applied in report.applied] == ["AL001"]
     assert report.remaining == ()
     assert report.skipped == ()
+
+
+def test_what_was_found_before_is_kept_with_what_was_cured_elsewhere() -> None:
+    report = fix.run([source("cache.py", CACHE), source("model.py", CAPTURE)], analyse)
+
+    assert sorted(finding.code for finding in report.found) == ["AL001", "AL101"]
 
 
 def test_auto_copies_what_rebinding_does_not_reach() -> None:
@@ -125,7 +131,12 @@ def test_only_given_files_are_edited() -> None:
 
 
 def test_a_division_is_left_to_the_user() -> None:
-    report = fix.run([source("cache.py", "self.offset /= 2\n")], analyse)
+    file = source("cache.py", "self.offset /= 2\n")
+
+    def unrepairable(files: Sequence[SourceFile]) -> Result:
+        return Result([replace(f, repair=None) for f in analyse(files).findings])
+
+    report = fix.run([file], unrepairable)
 
     assert report.changes == ()
     assert "`/=` on an array of integers raises" in reasons(report)[0]
@@ -312,3 +323,17 @@ def test_what_could_not_be_written_is_not_called_fixed() -> None:
 
     assert list(texts(kept)) == ["b.py"]
     assert [(f.code, f.path.name) for f in kept.remaining] == [("AL001", "a.py")]
+
+
+def test_the_lines_of_a_repair_are_those_of_the_file_as_it_was() -> None:
+    """A hoisted owner moves what the next round copies down by a line."""
+    model = "import mlx.core as mx\n\nget().offset += n\nkept = cache.offset\nsetattr(c, 'o', 0)\n"
+
+    (change,) = fix.run([source("model.py", model)], analyse).changes
+
+    assert change.after.text == (
+        "import mlx.core as mx\n\nowner = get()\nowner.offset = owner.offset + n\n"
+        "kept = mx.array(cache.offset)\nsetattr(c, 'o', 0)\n"
+    )
+    assert [(a.finding.span.line, a.lines) for a in change.applied] == [(3, (3, 3)), (5, (4, 4))]
+    assert split_lines(change.applied[1].met.text)[4] == "kept = cache.offset"

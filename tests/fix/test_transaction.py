@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
+import signal
 import stat
 from pathlib import Path
 
@@ -105,6 +107,21 @@ def test_a_full_disk_is_an_error_and_the_file_stays(
     assert [error.message for error in errors] == [
         "cannot be written: no space left on device; it is as it was"
     ]
+    assert model.read_bytes() == b"old\n"
+    assert names(model.parent) == ["model.py"]
+
+
+def test_a_disk_that_fills_up_within_a_write(model: Path) -> None:
+    """The first bytes still go to the disk: the limit of a process does what a full disk does."""
+    wanted = change(model, b"new\n" * 1000)
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+        errors = [error.message for error in write([wanted])]
+        os._exit(errors != ["cannot be written: file too large; it is as it was"])
+
+    assert os.waitpid(child, 0)[1] == 0
     assert model.read_bytes() == b"old\n"
     assert names(model.parent) == ["model.py"]
 

@@ -1,0 +1,170 @@
+"""Where a copy cures a stale capture: the expression that is the array itself, if there is one.
+
+A finding stands where the live array was taken, and that is not always an array: `vars(cache)`,
+`cache.state`, `Moment(cache.offset, 1)` only hold it. A copy of those would be a type error or
+cure nothing, so the array is looked for beside and inside them; where it has no expression of its
+own, nothing is to be copied.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from aliaslint.findings import Repair
+from aliaslint.flow.values import Where
+from aliaslint.program.types import NOTHING, ClassOf, Map, Seq, Tup, Type
+from aliaslint.rules.evidence import within
+from aliaslint.rules.optional import may_be_none, returned
+from aliaslint.rules.positions import nodes_at, position
+
+if TYPE_CHECKING:
+    from aliaslint.findings import Form, Safety
+    from aliaslint.flow.values import Prov
+    from aliaslint.rules.evidence import Evidence
+
+REASONS: Mapping[Form, str] = {
+    "array": "all that is known to be captured here are arrays",
+    "keep-int": "an int offset stays an int",
+    "keep-any": "None stays None, and an int an int",
+}
+_SINGLE = frozenset({"array", "scalar", "none", "unknown"})
+_MAY_BE_ARRAY = frozenset({"array", "unknown"})
+_VIEWS = frozenset({"asarray", "array", "memoryview"})
+_ATTRIBUTES_BY_NAME = frozenset({"vars", "parameters", "trainable_parameters"})
+
+
+def snapshot(
+    evidence: Evidence,
+    where: Where,
+    provs: Sequence[Prov | None],
+    safety: Safety,
+    form: Form,
+    reason: str = "",
+) -> Repair | None:
+    """Return a copy of the array that is captured at `where`, None where there is no such array.
+
+    `provs` say how the array came to its holders; what they name inside the expression at
+    `where` is copied where that expression is more than the array. `form` is that of a value
+    which is not None; the reason is that of the form unless one is given.
+    """
+    for place, prov in places(evidence, where, [p for p in provs if p is not None]):
+        found = array_at(evidence, place, prov)
+        if found is not None:
+            form = "keep-any" if may_be_none(evidence, found) else form
+            span = evidence.span(found)
+            return Repair("snapshot", span, safety, reason or REASONS[form], form)
+    return None
+
+
+def places(
+    evidence: Evidence, where: Where, provs: Sequence[Prov]
+) -> Iterator[tuple[Where, Prov | None]]:
+    """Yield where the array may have an expression: the place itself, then inside it."""
+    yield where, next((p for p in provs if p.where == where), None)
+    for prov in provs:
+        if prov.where is not None and prov.where != where and within(prov.where, where):
+            yield prov.where, prov
+        for hop in prov.hops:
+            if hop.kind == "store" and hop.where == where:
+                field = _field(evidence, where, hop.text)
+                if field is not None:
+                    yield field, None
+
+
+def array_at(evidence: Evidence, where: Where, prov: Prov | None) -> Where | None:
+    """Return the place of the array that the expression at `where` gives, None if it has none."""
+    path = nodes_at(evidence.analysis.modules.by_id[where.module].tree, where.at)
+    if len(path) < 2 or _gives_many(path):
+        return None
+    node, parent = path[-1], path[-2]
+    key = parent.slice if isinstance(parent, ast.Subscript) and parent.value is node else None
+    match node:
+        case ast.Call(func=func, args=[inner, *_]) if prov and _name(func) in _VIEWS:
+            return _place(where, inner)  # A view of a copy: whoever reads it takes a view.
+        case ast.Call(func=func) if prov and _name(func) in _ATTRIBUTES_BY_NAME:
+            return _place(where, parent) if _is_attribute(key, prov) else None
+        case ast.Attribute(attr="__dict__"):
+            return _place(where, parent) if _is_attribute(key, prov) else None
+        case ast.Call(func=ast.Name(id="getattr")):
+            return where
+        case ast.Attribute() | ast.Call():
+            type_ = returned(evidence, where)
+            if type_ is None:
+                return where if isinstance(node, ast.Attribute) else None
+            if is_single(type_):
+                return where
+            return _place(where, parent) if key and is_single(element(type_, key)) else None
+        case ast.Subscript() | ast.Name():
+            return where
+    return None
+
+
+def is_single(type_: Type) -> bool:
+    """Whether a value is an array, as far as is known, and nothing that holds one."""
+    return type_ <= _SINGLE and bool(type_ & _MAY_BE_ARRAY)
+
+
+def element(type_: Type, key: ast.expr) -> Type:
+    """Return what a value gives under a constant index."""
+    result = NOTHING
+    for atom in type_:
+        match atom, key:
+            case Tup(elements=items), ast.Constant(value=int(i)) if i < len(items):
+                result |= items[i]
+            case ((Seq(element=item) | Map(element=item)), ast.Constant()):
+                result |= item
+            case _:
+                return NOTHING
+    return result
+
+
+def _place(where: Where, node: ast.AST) -> Where | None:
+    return Where(where.module, position(node)) if isinstance(node, ast.expr) else None
+
+
+def _gives_many(path: Sequence[ast.AST]) -> bool:
+    """Whether the value is taken apart, or called, where it stands: it only holds the array."""
+    node, parent = path[-1], path[-2]
+    match parent:
+        case ast.Assign(targets=targets):
+            return any(isinstance(target, ast.Tuple | ast.List) for target in targets)
+        case ast.For(iter=held) | ast.AsyncFor(iter=held) | ast.comprehension(iter=held):
+            return held is node
+        case ast.withitem() | ast.Starred() | ast.keyword(arg=None) | ast.YieldFrom():
+            return True
+        case ast.Call(func=func):
+            return func is node
+    return False
+
+
+def _name(function: ast.expr) -> str:
+    match function:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+def _is_attribute(key: ast.expr | None, prov: Prov | None) -> bool:
+    """Whether an index into the attributes of an object, by name, is the captured one."""
+    name = prov.text.rpartition(".")[2] if prov is not None else ""
+    return isinstance(key, ast.Constant) and key.value == name
+
+
+def _field(evidence: Evidence, where: Where, text: str) -> Where | None:
+    """Return the argument that a record of the program is given for its field `Class.name`."""
+    module = evidence.analysis.modules.by_id[where.module]
+    path = nodes_at(module.tree, where.at)
+    if not path or not isinstance(path[-1], ast.Call):
+        return None
+    call, name = path[-1], text.rpartition(".")[2]
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return _place(where, keyword.value)
+    symbol = evidence.analysis.classes.symbol_of(module, call.func)
+    info = evidence.analysis.classes.get(symbol.key) if isinstance(symbol, ClassOf) else None
+    index = info.fields.index(name) if info is not None and name in info.fields else None
+    if index is None or any(isinstance(given, ast.Starred) for given in call.args[: index + 1]):
+        return None
+    return _place(where, call.args[index]) if index < len(call.args) else None
