@@ -56,12 +56,13 @@ def find_project(project: Project) -> Iterator[Finding]:
     from aliaslint.rules.ropes import evidence
     from aliaslint.rules.ropes.flow import Flow
 
-    files = evidence.that_may_fold(project.files)
-    if not files or not below_rope_fix(project_folders(project.targets)):
+    if not any(evidence.rotates(source.data) for source in project.files):
+        return
+    if not below_rope_fix(project_folders(project.targets)):
         return
     flow = Flow(project.files)
     seen = set()
-    for reach in flow.reaches([source.path for source in files]):
+    for reach in evidence.reaches(flow, project.files, evidence.may_fold):
         if is_wrong(reach) and (key := (reach.path, id(reach.node))) not in seen:
             seen.add(key)
             yield _finding(flow, reach)

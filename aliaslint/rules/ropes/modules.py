@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -22,7 +23,7 @@ class Class:
     attributes: dict[str, list[ast.expr]] = field(default_factory=dict)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Module:
     """A parsed file: what it imports (as dotted names), defines, and assigns."""
 
@@ -34,6 +35,14 @@ class Module:
     classes: dict[str, Class] = field(default_factory=dict)
     variables: dict[str, ast.expr] = field(default_factory=dict)
 
+    @cached_property
+    def code(self) -> ast.FunctionDef:
+        """What the module does when it is imported or run, as a function without arguments."""
+        defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        body = [node for node in self.tree.body if not isinstance(node, defined)]
+        nothing = ast.arguments([], [], None, [], [], None, [])
+        return ast.FunctionDef("<module>", nothing, body, [])
+
 
 class Program:
     """The modules of the project; a module is parsed when something leads to it."""
@@ -41,6 +50,9 @@ class Program:
     def __init__(self, sources: Mapping[Path, str]) -> None:
         self._sources = sources
         self._paths = {dotted(path): path for path in sources}
+        self._named: dict[str, list[str]] = {}  # Import names by their last part.
+        for name in self._paths:
+            self._named.setdefault(name.rpartition(".")[2], []).append(name)
         self._modules: dict[Path, Module | None] = {}
         self.classes: dict[str, Class] = {}
 
@@ -68,10 +80,9 @@ class Program:
 
     def _by_suffix(self, head: str) -> Path | None:
         """Find a module by the end of its name: the project's import root is not known."""
-        if not head:
-            return None
-        found = [path for name, path in self._paths.items() if name.endswith("." + head)]
-        return found[0] if len(found) == 1 else None
+        near = self._named.get(head.rpartition(".")[2], ())
+        found = [name for name in near if name.endswith(f".{head}")]
+        return self._paths[found[0]] if len(found) == 1 and head else None
 
     def _parse(self, path: Path) -> Module | None:
         try:
@@ -135,6 +146,8 @@ def resolve(module: Module, node: ast.expr) -> str | None:
 
 def _assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     match node:
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            yield from zip(names, values, strict=False)
         case ast.Assign(targets=targets, value=value):
             for target in targets:
                 yield target, value
