@@ -73,9 +73,19 @@ alias-broken (whether fix cures it or not), 2 nothing could be verified.
 )
 @click.option("--jobs", "-j", type=click.IntRange(1), help="Processes at a time [all cores].")
 @click.option(
-    "--timeout", type=float, default=60.0, show_default=True, help="Seconds for one model."
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds for one model.",
 )
-@click.option("--memory", type=float, default=6.0, show_default=True, help="GiB for one model.")
+@click.option(
+    "--memory",
+    type=click.FloatRange(0, min_open=True),
+    default=6.0,
+    show_default=True,
+    help="GiB for one model.",
+)
 @click.option("--strict", is_flag=True, help="Other divergences fail too.")
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--output-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
@@ -87,6 +97,8 @@ def command(**options: Any) -> int:
     is run as it is, as `fix` would rewrite it, and with value semantics forced, so that a
     difference is blamed on aliasing only where aliasing makes it.
     """
+    for name in ("output_file", "emit_test"):
+        _require_place(options[name])
     if options["emit_test"]:
         return _emit_test(make_request(options), options["emit_test"])
     if options["merge"]:
@@ -152,6 +164,17 @@ def _write(text: str, output_file: Path | None) -> None:
         output_file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UserError(f"{output_file}: cannot be written: {error.strerror}") from None
+
+
+def _require_place(path: Path | None) -> None:
+    """Raise UserError where a file cannot be written, before minutes of work and not after."""
+    if path is None:
+        return
+    place = path if path.exists() else path.parent
+    if not place.exists():
+        raise UserError(f"{path}: cannot be written: there is no folder {path.parent}")
+    if not os.access(place, os.W_OK):
+        raise UserError(f"{path}: cannot be written: permission denied")
 
 
 def _merged(paths: tuple[Path, ...]) -> VerifyReport:

@@ -160,7 +160,11 @@ class CacheResult:
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """The whole answer. `errors` are lines about the run itself, not about one architecture."""
+    """The whole answer. `errors` are lines about the run itself, not about one architecture.
+
+    `shard` is (K, N) where this is the K-th of N parts, and `planned` how many configurations all
+    parts have together.
+    """
 
     version: str
     target: str
@@ -173,6 +177,8 @@ class VerifyReport:
     errors: tuple[str, ...] = ()
     edited_files: tuple[str, ...] = ()
     tolerance: Mapping[str, float] = field(default_factory=dict)
+    shard: tuple[int, int] = (1, 1)
+    planned: int = 0
 
     def count(self, verdict: Verdict) -> int:
         return sum(result.verdict == verdict for result in self.architectures)
@@ -192,8 +198,11 @@ class VerifyReport:
         """0 nothing alias-broken, 1 something is, 2 nothing could be verified.
 
         `cured_is_success` is the rule of `fix --verify`, `strict` counts other divergences too.
-        A package without architectures is judged by its cache classes.
+        A package without architectures is judged by its cache classes. A part of a run that has
+        none of its configurations has nothing to say.
         """
+        if not self.architectures and self.planned:
+            return 0
         if not self.architectures and any(c.verdict in VERIFIED for c in self.caches):
             return int(any(c.verdict in _failing(cured_is_success) for c in self.caches))
         if not self.verified:
@@ -221,6 +230,7 @@ def report_from_json(data: Mapping[str, Any]) -> VerifyReport:
     values["caches"] = tuple(_tuples(CacheResult, item) for item in data["caches"])
     values["errors"] = tuple(data["errors"])
     values["edited_files"] = tuple(data["summary"]["edited_files"])
+    values["shard"] = tuple(data.get("shard", (1, 1)))
     return VerifyReport(**values)
 
 

@@ -49,7 +49,9 @@ def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyRepor
     with working_folder() as folder:
         bare = Sweep(replace(request, rewritten={}), target, folder)
         bare.preflight()  # What cannot run at all says so before the long work begins.
-        plans = chosen_plans(request, target)
+        planned = chosen_plans(request, target)
+        which, of = request.shard
+        plans = planned[which - 1 :: of]
         if request.rewritten is None:
             progress.rewriting()
         request = with_rewrite(request, target)
@@ -75,6 +77,8 @@ def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyRepor
         errors=tuple(sweep.errors),
         edited_files=tuple(sorted(str(path) for path in request.rewritten or {})),
         tolerance={"relative": relative},
+        shard=request.shard,
+        planned=len(planned),
     )
 
 
@@ -126,10 +130,13 @@ def _places(finding: Finding) -> set[Path]:
 
 
 def require_mlx() -> None:
-    """Raise VerifyError where MLX is not installed."""
-    if importlib.util.find_spec("mlx") is None or importlib.util.find_spec("numpy") is None:
+    """Raise VerifyError where MLX or NumPy is not installed."""
+    names = {"mlx": "MLX", "numpy": "NumPy"}
+    missing = [name for module, name in names.items() if importlib.util.find_spec(module) is None]
+    if missing:
         raise VerifyError(
-            "verify needs MLX, which is not installed: pip install 'aliaslint[verify]'"
+            f"verify needs {' and '.join(missing)}, which is not installed: "
+            "pip install 'aliaslint[verify]'"
         )
 
 
@@ -146,12 +153,11 @@ def with_rewrite(request: VerifyRequest, target: Target) -> VerifyRequest:
 
 
 def chosen_plans(request: VerifyRequest, target: Target) -> list[Plan]:
-    """The configurations to run: all of the target or those named, of this shard."""
+    """The configurations of all shards: of the whole target, or of the architectures named."""
     known = target.architectures()
-    unknown = [name for name in request.architectures if name not in known]
+    named = (*request.architectures, *request.configs)
+    unknown = [name for name in dict.fromkeys(named) if name not in known]
     if unknown:
         raise VerifyError(f"{target.folder} has no architecture named {', '.join(unknown)}")
     chosen = [name for name in known if not request.architectures or name in request.architectures]
-    which, of = request.shard
-    plans = [plan for name in chosen for plan in configs.plans(name, request.configs.get(name))]
-    return plans[which - 1 :: of]
+    return [plan for name in chosen for plan in configs.plans(name, request.configs.get(name))]

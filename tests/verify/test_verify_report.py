@@ -125,6 +125,29 @@ def test_merge_refuses_what_does_not_belong_together(other: VerifyReport, messag
         merge_reports([report("equivalent"), other])
 
 
+@pytest.mark.parametrize(
+    ("shards", "message"),
+    [
+        ([(1, 3), (3, 3)], "shard 2/3 is missing"),
+        ([(2, 3)], "shard 1/3, 3/3 is missing"),
+        ([(1, 2), (1, 3)], "shards of different runs: 1/2, 1/3"),
+    ],
+)
+def test_merge_refuses_an_incomplete_run(shards: list[tuple[int, int]], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        merge_reports([report(shard=shard) for shard in shards])
+
+
+def test_merged_report_is_a_whole_one() -> None:
+    merged = merge_reports([report(shard=(k, 2), planned=0) for k in (1, 2)])
+    assert merged.shard == (1, 1)
+
+
+def test_shard_without_configurations_is_no_failure() -> None:
+    broken = CacheResult("C", "c.py", "broken")
+    assert report(caches=(broken,), shard=(3, 3), planned=2).exit_status() == 0
+
+
 @pytest.mark.parametrize("text", ["no json", "[]", '{"version": "1"}'])
 def test_loading_what_is_no_report(tmp_path: Path, text: str) -> None:
     path = tmp_path / "r.json"
@@ -228,6 +251,27 @@ def test_merge_on_the_command_line(tmp_path: Path) -> None:
     merged = json.loads(done.output)
     assert [item["architecture"] for item in merged["architectures"]] == ["a", "b"]
     assert done.return_value == 1
+
+
+@pytest.mark.parametrize("option", ["--output-file", "--emit-test"])
+def test_file_that_cannot_be_written_is_told_before_the_work(tmp_path: Path, option: str) -> None:
+    from click.testing import CliRunner
+
+    from aliaslint.cli.verify import command
+
+    path = tmp_path / "nowhere" / "file"
+    done = CliRunner().invoke(command, [str(tmp_path), option, str(path)], standalone_mode=False)
+    assert str(done.exception) == f"{path}: cannot be written: there is no folder {path.parent}"
+
+
+@pytest.mark.parametrize("option", ["--timeout", "--memory"])
+def test_limits_are_positive(option: str) -> None:
+    from click.testing import CliRunner
+
+    from aliaslint.cli.verify import command
+
+    done = CliRunner().invoke(command, [option, "0"])
+    assert (done.exit_code, "0 is not in the range" in done.output) == (2, True)
 
 
 @pytest.mark.parametrize("text", ["3/2", "0/2", "x", "1/", "1/2/3"])

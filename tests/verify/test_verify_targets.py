@@ -163,3 +163,29 @@ def test_unknown_architecture_is_one_line(tree: Path) -> None:
     request = VerifyRequest(tree, architectures=("one", "nope"))
     with pytest.raises(VerifyError, match="has no architecture named nope"):
         chosen_plans(request, find_target(tree))
+
+
+def test_configuration_of_an_unknown_architecture_is_one_line(tree: Path) -> None:
+    from aliaslint.verify import VerifyError, VerifyRequest
+    from aliaslint.verify.session import chosen_plans
+
+    request = VerifyRequest(tree, configs={"nope": {}})
+    with pytest.raises(VerifyError, match="has no architecture named nope"):
+        chosen_plans(request, find_target(tree))
+
+
+@pytest.mark.parametrize(
+    ("absent", "named"),
+    [({"mlx"}, "MLX"), ({"numpy"}, "NumPy"), ({"mlx", "numpy"}, "MLX and NumPy")],
+)
+def test_what_is_missing_is_named(
+    monkeypatch: pytest.MonkeyPatch, absent: set[str], named: str
+) -> None:
+    from importlib import util
+
+    from aliaslint.verify import VerifyError
+    from aliaslint.verify.session import require_mlx
+
+    monkeypatch.setattr(util, "find_spec", lambda name: None if name in absent else object())
+    with pytest.raises(VerifyError, match=f"verify needs {named}, which is not installed"):
+        require_mlx()
