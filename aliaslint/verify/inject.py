@@ -38,6 +38,8 @@ def self_test(
     """Run the self-test on the target; raises UserError where no fault can be put in."""
     target = find_target(request.target)
     cache_path = target.folder / "models" / "cache.py"
+    if not cache_path.exists():
+        raise UserError(f"{target.folder} has no models/cache.py to put a fault into")
     cache = inplace_caches(cache_path.read_text(encoding="utf-8"))
     model, text = late_capture(target, request.architectures)
     contents = {cache_path: cache.encode(), model: text.encode()}

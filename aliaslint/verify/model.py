@@ -198,17 +198,22 @@ class VerifyReport:
         """0 nothing alias-broken, 1 something is, 2 nothing could be verified.
 
         `cured_is_success` is the rule of `fix --verify`, `strict` counts other divergences too.
-        A package without architectures is judged by its cache classes. A part of a run that has
-        none of its configurations has nothing to say.
+        A package whose architectures have no verdict is judged by its cache classes. A part of a
+        run that has none of its configurations has nothing to say.
         """
         if not self.architectures and self.planned:
             return 0
-        if not self.architectures and any(c.verdict in VERIFIED for c in self.caches):
-            return int(any(c.verdict in _failing(cured_is_success) for c in self.caches))
         if not self.verified:
-            return 2
+            return self._cache_status(cured_is_success)
         failing = _failing(cured_is_success) | ({"other-divergence"} if strict else set())
         return int(any(result.verdict in failing for result in self.architectures))
+
+    def _cache_status(self, cured_is_success: bool) -> int:
+        """As `exit_status`, by the cache classes: sound ones do not stand for architectures."""
+        if any(cache.verdict in _failing(cured_is_success) for cache in self.caches):
+            return 1
+        sound = any(cache.verdict in VERIFIED for cache in self.caches)
+        return 0 if sound and not self.architectures else 2
 
     def to_json(self) -> dict[str, Any]:
         counts: dict[str, int] = {verdict: self.count(verdict) for verdict in VERDICTS}

@@ -85,6 +85,12 @@ def test_package_without_architectures_is_judged_by_its_caches(
     assert found.exit_status(cured_is_success=cured) == status
 
 
+@pytest.mark.parametrize(("verdict", "status"), [("broken", 1), ("fixed", 1), ("equivalent", 2)])
+def test_caches_decide_where_no_architecture_has_a_verdict(verdict: Verdict, status: int) -> None:
+    found = report("unsupported", caches=(CacheResult("C", "c.py", verdict),))
+    assert found.exit_status() == status
+
+
 def test_json_goes_there_and_back() -> None:
     cache = CacheResult("C", "models/cache.py", "fixed", "", ("offset",), ("offset over trim",))
     before = report("fixed", "equivalent", caches=(cache,), errors=("line",))

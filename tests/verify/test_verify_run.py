@@ -266,3 +266,18 @@ def test_caches_of_a_package_without_models(tmp_path: Path, in_place: bool, verd
     found = run(VerifyRequest(tmp_path, {}, device="cpu"))
     assert [(cache.name, cache.verdict) for cache in found.caches] == [("Paged", verdict)]
     assert found.exit_status() == int(in_place)
+
+
+def test_models_of_a_package_without_caches_use_those_of_mlx_lm(tmp_path: Path) -> None:
+    pytest.importorskip("mlx_lm")
+    models = tmp_path / "server" / "models"
+    models.mkdir(parents=True)
+    (models.parent / "__init__.py").write_text("raise RuntimeError('not needed for its models')\n")
+    (models / "own.py").write_text("from mlx_lm.models.llama import Model, ModelArgs\n")
+    found = run(VerifyRequest(tmp_path, {}, device="cpu"))
+    (result,) = found.architectures
+    assert (result.architecture, result.verdict, result.caches) == (
+        "own",
+        "equivalent",
+        ("KVCache",),
+    )

@@ -52,6 +52,30 @@ def test_package_without_models_but_with_caches(tmp_path: Path) -> None:
     assert find_target(tmp_path).architectures() == []
 
 
+def test_package_with_models_alone(tmp_path: Path) -> None:
+    models = tmp_path / "server" / "models"
+    models.mkdir(parents=True)
+    (models.parent / "__init__.py").write_text("")
+    (models / "one.py").write_text(MODEL)
+    found = find_target(tmp_path)
+    assert (found.name, found.architectures(), found.cache_package) == ("server", ["one"], "mlx_lm")
+
+
+def test_package_with_caches_uses_its_own(tree: Path) -> None:
+    assert find_target(tree).cache_package == "pkg"
+
+
+def test_fault_needs_a_cache_module(tmp_path: Path) -> None:
+    from aliaslint.verify import VerifyRequest
+    from aliaslint.verify.inject import self_test
+
+    (tmp_path / "models").mkdir()
+    (tmp_path / "__init__.py").write_text("")
+    (tmp_path / "models" / "one.py").write_text(MODEL)
+    with pytest.raises(UserError, match=r"has no models/cache\.py to put a fault into"):
+        self_test(VerifyRequest(tmp_path))
+
+
 def test_missing_place(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="no such file or folder"):
         find_target(tmp_path / "nowhere")
