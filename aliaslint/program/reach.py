@@ -19,8 +19,29 @@ from aliaslint.lower.walk import statements
 from aliaslint.program.classes import ClassInfo, Method
 from aliaslint.program.kinds import Kinds
 from aliaslint.program.modules import GlobalVar, Module
-from aliaslint.program.scan import INDIRECT_CAPTURES, KEEPING, NEW_BUILTINS, Scan, Update, arguments, scan
-from aliaslint.program.types import ARRAY, NONE, OTHER, PLAIN, UNKNOWN, ClassOf, Ext, ExtInst, FuncOf, Inst, Type, is_plain
+from aliaslint.program.scan import (
+    INDIRECT_CAPTURES,
+    KEEPING,
+    NEW_BUILTINS,
+    Scan,
+    Update,
+    arguments,
+    scan,
+)
+from aliaslint.program.types import (
+    ARRAY,
+    NONE,
+    OTHER,
+    PLAIN,
+    UNKNOWN,
+    ClassOf,
+    Ext,
+    ExtInst,
+    FuncOf,
+    Inst,
+    Type,
+    is_plain,
+)
 
 Node = tuple[str, ...]
 Candidates = Callable[[Module, str], list[tuple[str, Method]]]

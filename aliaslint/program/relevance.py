@@ -185,8 +185,13 @@ class Relevance:
                 continue
             sources = self._sources(found, site, arg)
             weak = param in written.weak
-            if self._settles(found, site, arg) if weak else (
-                self._is_used_after(found, site, arg, sources) or self._gives_back(written, param)
+            if (
+                self._settles(found, site, arg)
+                if weak
+                else (
+                    self._is_used_after(found, site, arg, sources)
+                    or self._gives_back(written, param)
+                )
             ):
                 self.local.add(found.function.key)
                 if not weak:
@@ -241,9 +246,7 @@ class Relevance:
             written.weak |= weak
             self.pending.append(written)
 
-    def _is_used_after(
-        self, found: Scan, site: CallSite, arg: ir.Expr, sources: set[str]
-    ) -> bool:
+    def _is_used_after(self, found: Scan, site: CallSite, arg: ir.Expr, sources: set[str]) -> bool:
         if not isinstance(arg, ir.Name):
             return bool(sources - {"="})
         if arg.scope != "local" or sources & {"*"} or any(s[0] not in "=%" for s in sources):

@@ -143,13 +143,7 @@ def _target(it: Interpreter, node: ast.Call, name: str) -> Value:
     return Value(instance=ROPE_CLASS) if _looks_like_rope(node, it.owner) else UNKNOWN
 
 
-def defined(it: Interpreter, name: str) -> Value:
-    """Return what a global name means: a function of the project, or a function of MLX."""
-    dotted = resolve(it.module, ast.Name(name))
-    return _dotted(it.flow, dotted) if dotted else UNKNOWN
-
-
-def _dotted(flow: Flow, dotted: str) -> Value:
+def dotted_value(flow: Flow, dotted: str) -> Value:
     if dotted == FAST_ROPE:
         return Value(instance=FAST_ROPE)
     found = flow.program.find(dotted)
@@ -167,7 +161,7 @@ def held(it: Interpreter, node: ast.Attribute) -> Value:
     """Return what is known of `x.attr`: a method, a property, what a constructor put there."""
     dotted = resolve(it.module, node)
     if dotted:
-        return _dotted(it.flow, dotted)
+        return dotted_value(it.flow, dotted)
     if isinstance(node.value, ast.Name) and node.value.id == "self":
         owner = it.owner
     else:
@@ -221,7 +215,7 @@ def made(it: Interpreter, node: ast.expr, owner: Class | None = None) -> Value:
             return _constructed(it, owner, name)
         case ast.Name() | ast.Attribute():
             dotted = resolve(module, node)
-            return _dotted(flow, dotted) if dotted else UNKNOWN
+            return dotted_value(flow, dotted) if dotted else UNKNOWN
         case ast.Call(func=function, args=arguments, keywords=keywords):
             dotted = resolve(module, function) or ""
             if dotted in _PARTIAL:

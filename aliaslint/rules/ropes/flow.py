@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from aliaslint.findings import Span
-from aliaslint.rules.ropes.modules import Class, Function, Module, Program
+from aliaslint.rules.ropes.modules import Class, Function, Module, Program, resolve
 from aliaslint.rules.ropes.values import UNKNOWN, Callee, Fold, OffsetKind, Texts, Value
 from aliaslint.source.files import SourceFile, split_lines
 
@@ -61,6 +61,7 @@ class Flow:
         self._summaries: dict[tuple[ast.AST, frozenset[tuple[str, Value]]], Summary] = {}
         self._active: list[ast.AST] = []
         self._recursive: set[ast.AST] = set()
+        self._defined: dict[tuple[Path, str], Value] = {}
         self.undone: dict[Fold, Span] = {}  # Where a folded array gets its shape back.
 
     def reaches(self, paths: Sequence[Path]) -> list[Reach]:
@@ -107,6 +108,20 @@ class Flow:
             self._active.pop()
         self._summaries[key] = result
         return result
+
+    def defined(self, module: Module, name: str) -> Value:
+        """Return what a global name means: a function of the project or of MLX, or nothing known.
+
+        Its token is the name.
+        """
+        from aliaslint.rules.ropes.calls import dotted_value
+
+        key = (module.path, name)
+        if key not in self._defined:
+            dotted = resolve(module, ast.Name(name))
+            value = dotted_value(self, dotted) if dotted else UNKNOWN
+            self._defined[key] = replace(value, token=name)
+        return self._defined[key]
 
     def wrapping(self, name: str) -> list[tuple[Module, ast.Call]]:
         """Return the calls of a name that hand over a RoPE module made in place."""

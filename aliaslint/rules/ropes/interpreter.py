@@ -188,8 +188,8 @@ class Interpreter:
     def assign(self, target: ast.expr, value: Value) -> None:
         match target:
             case ast.Name(id=name):
-                self.env[name] = value
                 self.bound[name] = self.bound.get(name, 0) + 1
+                self.env[name] = value if value.token else replace(value, token=self.text_of(name))
             case ast.Attribute():
                 self.env[ast.unparse(target)] = value
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
@@ -215,7 +215,7 @@ class Interpreter:
                 continue
             self.bound[name] = self.bound.get(name, 0) + 1
             counted = index - len(names) if index >= len(names) - last else index
-            size = arrays.size_of(shape, counted) if starred else self.version_of(name)
+            size = arrays.size_of(shape, counted) if starred else self.text_of(name)
             self.env[name] = Value(token=size, offset="scalar")
         if not starred and shape.shape_of in self.env:
             known = self.env[shape.shape_of]
@@ -334,11 +334,11 @@ class Interpreter:
     def name(self, name: str) -> Value:
         if name in self.env:
             value = self.env[name]
-            return value if value.token else replace(value, token=self.version_of(name))
+            return value if value.token else replace(value, token=self.text_of(name))
         if name in self.module.variables:
             value = calls.made(self, self.module.variables[name])
             return replace(value, token=name)
-        return replace(calls.defined(self, name), token=name)
+        return self.flow.defined(self.module, name)
 
     def attribute(self, node: ast.Attribute) -> Value:
         text = ast.unparse(node)
@@ -374,7 +374,7 @@ class Interpreter:
         closure = {k: v for k, v in self.env.items() if k not in own}
         return Value(callee=Callee(calls.as_function(node), self.module, self.owner, closure))
 
-    def version_of(self, name: str) -> str:
+    def text_of(self, name: str) -> str:
         """Return the text of a number: the name, unless it has meant another one before."""
         count = self.bound.get(name, 0)
         return name if count < 2 else f"{name}#{count}"

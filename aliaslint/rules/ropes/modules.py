@@ -54,6 +54,7 @@ class Program:
         for name in self._paths:
             self._named.setdefault(name.rpartition(".")[2], []).append(name)
         self._modules: dict[Path, Module | None] = {}
+        self._owners: dict[Function, Module] = {}
         self.classes: dict[str, Class] = {}
 
     def module(self, path: Path) -> Module | None:
@@ -75,8 +76,7 @@ class Program:
 
     def owner(self, function: Function) -> Module | None:
         """Return the module that defines a top-level function."""
-        found = (m for m in self._modules.values() if m and function in m.functions.values())
-        return next(found, None)
+        return self._owners.get(function)
 
     def _by_suffix(self, head: str) -> Path | None:
         """Find a module by the end of its name: the project's import root is not known."""
@@ -106,6 +106,7 @@ class Program:
                     module.imports[name.asname or name.name] = f"{base}.{name.name}"
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 module.functions[node.name] = node
+                self._owners[node] = module
             case ast.ClassDef():
                 module.classes[node.name] = self._class(module, node)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -119,8 +120,9 @@ class Program:
                 found.methods[item.name] = item
         for inner in ast.walk(node):
             for target, value in _assignments(inner):
-                if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
-                    found.attributes.setdefault(target.attr, []).append(value)
+                match target:
+                    case ast.Attribute(value=ast.Name(id="self"), attr=attr):
+                        found.attributes.setdefault(attr, []).append(value)
         self.classes[found.key] = found
         return found
 
