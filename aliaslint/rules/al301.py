@@ -25,7 +25,7 @@ RULE = Rule(
     default=True,
     what="""\
 Finds values whose batch or heads were folded into dimension 0 (`reshape(-1, L, D)`,
-`reshape(B * H, …)`, `flatten(0, 1)` and the like) and that reach `mx.fast.rope` or a module like
+`reshape(B * H, …)`, `flatten(0, 1)`, `x[0]` and the like) and that reach `mx.fast.rope` or a module like
 `nn.RoPE` with a scalar offset, on a path where the sequence length may be 1.
 
 The rule runs where the declared dependency on MLX admits versions below 0.32.0.""",
@@ -41,7 +41,12 @@ q = q.reshape(B, H, L, D)""",
 q = mx.fast.rope(q, D, traditional=False, base=1e4, scale=1.0, offset=offset)""",
     known_problems="""\
 With more than one sequence, `[B, H, 1, D]` is wrong on those versions too. Require MLX 0.32.0 or
-pass the offset as an array of shape `(B,)`.""",
+pass the offset as an array of shape `(B,)`.
+
+A test of the sequence length counts where it stands around the call or in the same function, not
+in a caller. Heads that a `transpose` of an array with a batch brings to the front are not seen.
+Input that is not row-contiguous, a slice of the features for instance, is right and reported all
+the same: whether it stays so is for the next operation to say.""",
     fix="""\
 Calls at native rank and drops the pair of reshapes, where both are visible and inverse. Unsafe:
 a wrapper around the call may depend on the rank.""",
