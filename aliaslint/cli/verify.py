@@ -117,9 +117,11 @@ def make_request(options: dict[str, Any]) -> VerifyRequest:
     from aliaslint.verify.target import find_target
 
     path = _target(options["target"], options["package"])
+    wanted = _architectures(find_target(path), options)
     return VerifyRequest(
         target=path,
-        architectures=_architectures(find_target(path), options),
+        architectures=wanted or (),
+        nothing_changed=wanted is None,
         configs=dict(_config(text) for text in options["configs"]),
         device=options["device"],
         dtype=options["dtype"],
@@ -228,8 +230,11 @@ def _target(targets: tuple[Path, ...], package: str | None) -> Path:
     return targets[0] if targets else Path()
 
 
-def _architectures(target: Target, options: dict[str, Any]) -> tuple[str, ...]:
-    """The model types that were asked for: by name, by file, by revision; empty for all."""
+def _architectures(target: Target, options: dict[str, Any]) -> tuple[str, ...] | None:
+    """The model types that were asked for: by name, by file, by revision.
+
+    Empty for all, None if the files or the revision touch none.
+    """
     from aliaslint.verify.changes import affected, changed_since
 
     named: tuple[str, ...] = options["architectures"]
@@ -241,10 +246,7 @@ def _architectures(target: Target, options: dict[str, Any]) -> tuple[str, ...]:
     if changed is None:
         return named
     found = tuple(name for name in affected(target, changed) if not named or name in named)
-    if not found:
-        click.echo("No architecture is touched by the changed files.")
-        raise click.exceptions.Exit(0)
-    return found
+    return found or None
 
 
 def _config(text: str) -> tuple[str, Any]:

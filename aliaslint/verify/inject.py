@@ -45,7 +45,13 @@ def self_test(
     contents = {cache_path: cache.encode(), model: text.encode()}
     healthy = {path: path.read_bytes() for path in contents}
     report = run(
-        replace(request, injected=contents, rewritten=healthy, architectures=(model.stem,)),
+        replace(
+            request,
+            injected=contents,
+            rewritten=healthy,
+            architectures=(model.stem,),
+            nothing_changed=False,
+        ),
         progress,
     )
     return [_cache_fault(report), _model_fault(report, model)], report

@@ -51,6 +51,7 @@ def merge_reports(reports: Sequence[VerifyReport]) -> VerifyReport:
         edited_files=tuple(sorted({path for r in reports for path in r.edited_files})),
         tolerance={"relative": relative},
         shard=(1, 1),
+        nothing_changed=all(report.nothing_changed for report in reports),
     )
 
 

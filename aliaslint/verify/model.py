@@ -68,7 +68,8 @@ class VerifyRequest:
     `injected` gives contents that stand for files on disk (the self-test puts faults in).
     `rewritten` maps absolute paths to new contents; None means that `verify` asks the fixer.
     `architectures` names model types to run (empty: all of the target); `configs` maps a model
-    type to a configuration that replaces the built-in one. `timeout` is in seconds and `memory`
+    type to a configuration that replaces the built-in one. With `nothing_changed` there is nothing
+    to run, and the report says so. `timeout` is in seconds and `memory`
     in GiB, each for one architecture. `shard` is (K, N), counted from 1. `rope_kernel` names a
     function of `rope_kernels` that takes the place of MLX's own, to show what its defect does.
     `findings` are what the edits cure, shown beside the architectures that they explain.
@@ -89,6 +90,7 @@ class VerifyRequest:
     rope_kernel: str | None = None
     findings: tuple[Finding, ...] = ()
     injected: Mapping[Path, bytes] = field(default_factory=dict)
+    nothing_changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,8 @@ class VerifyReport:
     """The whole answer. `errors` are lines about the run itself, not about one architecture.
 
     `shard` is (K, N) where this is the K-th of N parts, and `planned` how many configurations all
-    parts have together.
+    parts have together. With `nothing_changed` no file that matters to an architecture had
+    changed, and nothing was run.
     """
 
     version: str
@@ -179,6 +182,7 @@ class VerifyReport:
     tolerance: Mapping[str, float] = field(default_factory=dict)
     shard: tuple[int, int] = (1, 1)
     planned: int = 0
+    nothing_changed: bool = False
 
     def count(self, verdict: Verdict) -> int:
         return sum(result.verdict == verdict for result in self.architectures)
@@ -201,7 +205,7 @@ class VerifyReport:
         A package whose architectures have no verdict is judged by its cache classes. A part of a
         run that has none of its configurations has nothing to say.
         """
-        if not self.architectures and self.planned:
+        if not self.architectures and (self.planned or self.nothing_changed):
             return 0
         if not self.verified:
             return self._cache_status(cured_is_success)

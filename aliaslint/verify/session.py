@@ -49,6 +49,8 @@ def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyRepor
     with working_folder() as folder:
         bare = Sweep(replace(request, rewritten={}), target, folder)
         bare.preflight()  # What cannot run at all says so before the long work begins.
+        if request.nothing_changed:
+            return _report(request, bare, (), nothing_changed=True)
         planned = chosen_plans(request, target)
         which, of = request.shard
         plans = planned[which - 1 :: of]
@@ -64,21 +66,35 @@ def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyRepor
         judged = sweep.recheck(measured, judged, relative, progress)
         probes = failed_probes(sweep.facts)
         judged = [completed(result, target, request.findings, probes) for result in judged]
-        caches = sweep.contracts()
+        caches = tuple(sweep.contracts())
+    edited = tuple(sorted(str(path) for path in request.rewritten or {}))
+    return _report(
+        request,
+        sweep,
+        judged,
+        caches=caches,
+        errors=tuple(sweep.errors),
+        edited_files=edited,
+        tolerance={"relative": relative},
+        planned=len(planned),
+    )
+
+
+def _report(
+    request: VerifyRequest, sweep: Sweep, judged: Sequence[ArchitectureResult], **more: Any
+) -> VerifyReport:
+    """The report with what the preflight found; `more` are further fields of it."""
+    facts = sweep.facts
     return VerifyReport(
         version=__version__,
-        target=str(target.folder),
-        device=str(sweep.facts["device"]),
+        target=str(sweep.target.folder),
+        device=str(facts["device"]),
         dtype=request.dtype,
-        mlx=str(sweep.facts["mlx"]),
-        preflight={k: v for k, v in sweep.facts.items() if k not in ("status", "device", "mlx")},
+        mlx=str(facts["mlx"]),
+        preflight={k: v for k, v in facts.items() if k not in ("status", "device", "mlx")},
         architectures=tuple(judged),
-        caches=tuple(caches),
-        errors=tuple(sweep.errors),
-        edited_files=tuple(sorted(str(path) for path in request.rewritten or {})),
-        tolerance={"relative": relative},
         shard=request.shard,
-        planned=len(planned),
+        **more,
     )
 
 

@@ -154,6 +154,14 @@ def test_shard_without_configurations_is_no_failure() -> None:
     assert report(caches=(broken,), shard=(3, 3), planned=2).exit_status() == 0
 
 
+def test_report_of_no_change_is_no_failure_alone_and_merged() -> None:
+    parts = [report(shard=(k, 2), nothing_changed=True) for k in (1, 2)]
+    merged = merge_reports(parts)
+    assert [r.exit_status() for r in (*parts, merged)] == [0, 0, 0]
+    last = render(parts[0], "text").splitlines()[-1]
+    assert last == "no architecture is touched by the changed files"
+
+
 @pytest.mark.parametrize("text", ["no json", "[]", '{"version": "1"}'])
 def test_loading_what_is_no_report(tmp_path: Path, text: str) -> None:
     path = tmp_path / "r.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -281,3 +282,14 @@ def test_models_of_a_package_without_caches_use_those_of_mlx_lm(tmp_path: Path) 
         "equivalent",
         ("KVCache",),
     )
+
+
+def test_change_that_touches_no_architecture_gives_an_empty_report(tmp_path: Path) -> None:
+    tree, output = tmp_path / "tinylm", tmp_path / "report.json"
+    shutil.copytree(TREE, tree)
+    changed = tree / "notes.py"
+    changed.write_text("")
+    arguments = [str(changed), "--output-format", "json", "--output-file", str(output)]
+    done = CliRunner().invoke(command, arguments, standalone_mode=False)
+    found = json.loads(output.read_text())
+    assert (done.return_value, found["architectures"], found["nothing_changed"]) == (0, [], True)
