@@ -107,8 +107,9 @@ def command(**options: Any) -> int:
         return _self_test(make_request(options), options)
     else:
         report = run_with_progress(make_request(options))
-    write_report(report, options["output_format"], options["output_file"])
-    return report.exit_status(strict=options["strict"])
+    strict = options["strict"]
+    write_report(report, options["output_format"], options["output_file"], strict=strict)
+    return report.exit_status(strict=strict)
 
 
 def make_request(options: dict[str, Any]) -> VerifyRequest:
@@ -148,14 +149,16 @@ def show(report: VerifyReport) -> None:
     render(report)
 
 
-def write_report(report: VerifyReport, output_format: str, output_file: Path | None) -> None:
+def write_report(
+    report: VerifyReport, output_format: str, output_file: Path | None, *, strict: bool = False
+) -> None:
     """Write the report in one format to a file or to standard output."""
     from aliaslint.verify.formats import render
 
     if output_file is None and output_format == "text":
         show(report)
         return
-    _write(render(report, output_format), output_file)
+    _write(render(report, output_format, strict=strict), output_file)
 
 
 def _write(text: str, output_file: Path | None) -> None:

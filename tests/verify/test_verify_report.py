@@ -179,6 +179,12 @@ def test_junit_counts_and_names() -> None:
     assert kinds == [["failure"], ["system-out"], ["error"], ["skipped"]]
 
 
+@pytest.mark.parametrize(("strict", "failures"), [(False, "0"), (True, "1")])
+def test_junit_fails_where_the_exit_status_does(strict: bool, failures: str) -> None:
+    root = ElementTree.fromstring(render(report("other-divergence"), "junit", strict=strict))
+    assert root[0].get("failures") == failures
+
+
 def test_text_names_the_device_first() -> None:
     stream = io.StringIO()
     render_text(report("fixed"), stream)
