@@ -25,8 +25,8 @@ RULE = Rule(
     default=True,
     what="""\
 Finds values whose batch or heads were folded into dimension 0 (`reshape(-1, L, D)`,
-`reshape(B * H, …)`, `flatten(0, 1)`, `x[0]` and the like) and that reach `mx.fast.rope` or a module like
-`nn.RoPE` with a scalar offset, on a path where the sequence length may be 1.
+`reshape(B * H, …)`, `flatten(0, 1)`, `x[0]` and the like) and that reach `mx.fast.rope` or a
+module like `nn.RoPE` with a scalar offset, on a path where the sequence length may be 1.
 
 The rule runs where the declared dependency on MLX admits versions below 0.32.0.""",
     why="""\

@@ -47,7 +47,7 @@ def call(it: Interpreter, node: ast.Call) -> Value:
     if target.callee is not None and target.callee.kernel:
         bound = target.callee
         arguments = [*bound.given, *arguments]
-        return _rope(it, node, bound.kernel, arguments, {**bound.keywords, **keywords}, whole)
+        return _rope(it, node, bound.kernel, arguments, {**dict(bound.keywords), **keywords}, whole)
     if target.callee is not None:
         return _enter(it, node, target.callee, arguments, keywords)
     if target.instance in (FAST_ROPE, ROPE_CLASS):
@@ -95,8 +95,9 @@ def _partial(arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value
         callee = Callee(None, None, kernel=function.instance)
     if callee is None:
         return UNKNOWN
-    both = {**callee.keywords, **keywords}
-    return Value(callee=replace(callee, given=(*callee.given, *given), keywords=both))
+    both = {**dict(callee.keywords), **keywords}
+    bound = replace(callee, given=(*callee.given, *given), keywords=tuple(both.items()))
+    return Value(callee=bound)
 
 
 def _built_in(it: Interpreter, node: ast.Call, arguments: Sequence[Value]) -> Value | None:
@@ -210,7 +211,7 @@ def made(it: Interpreter, node: ast.expr, owner: Class | None = None) -> Value:
         case ast.ListComp(elt=part):
             return Value(parts=(made(it, part, owner),) * 2)
         case ast.Lambda():
-            return Value(callee=Callee(as_function(node), module, owner))
+            return Value(callee=Callee(module.function_of(node), module, owner))
         case ast.Name(id=name) if owner is not None and name in _constructor(owner):
             return _constructed(it, owner, name)
         case ast.Name() | ast.Attribute():
@@ -310,7 +311,7 @@ def _enter(
     What only an argument tells, a module that is handed over or a product of sizes, is looked
     for inside with that argument.
     """
-    bound = _bind(callee, [*callee.given, *arguments], {**callee.keywords, **keywords})
+    bound = _bind(callee, [*callee.given, *arguments], {**dict(callee.keywords), **keywords})
     telling = {name: _bare(value) for name, value in bound.items() if _tells(value)}
     summary = it.flow.summary(callee, telling)
     for reach in summary.reaches:
@@ -364,13 +365,6 @@ def arguments(function: Function) -> list[ast.arg]:
 
 def parameters(function: Function) -> list[str]:
     return [argument.arg for argument in arguments(function)]
-
-
-def as_function(node: ast.Lambda) -> Function:
-    """Return a lambda as a function that returns its body."""
-    returns = ast.copy_location(ast.Return(node.body), node.body)
-    function = ast.FunctionDef("<lambda>", node.args, [returns], [])
-    return ast.copy_location(function, node)
 
 
 def _bind(

@@ -372,7 +372,8 @@ class Interpreter:
         """Return a lambda as a function; what it does is looked at where it is called."""
         own = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
         closure = {k: v for k, v in self.env.items() if k not in own}
-        return Value(callee=Callee(calls.as_function(node), self.module, self.owner, closure))
+        function = self.module.function_of(node)
+        return Value(callee=Callee(function, self.module, self.owner, closure))
 
     def text_of(self, name: str) -> str:
         """Return the text of a number: the name, unless it has meant another one before."""

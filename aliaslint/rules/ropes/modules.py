@@ -34,6 +34,15 @@ class Module:
     functions: dict[str, Function] = field(default_factory=dict)
     classes: dict[str, Class] = field(default_factory=dict)
     variables: dict[str, ast.expr] = field(default_factory=dict)
+    lambdas: dict[ast.Lambda, ast.FunctionDef] = field(default_factory=dict)
+
+    def function_of(self, node: ast.Lambda) -> ast.FunctionDef:
+        """Return a lambda as a function that returns its body, the same one each time."""
+        if node not in self.lambdas:
+            returns = ast.copy_location(ast.Return(node.body), node.body)
+            function = ast.FunctionDef("<lambda>", node.args, [returns], [])
+            self.lambdas[node] = ast.copy_location(function, node)
+        return self.lambdas[node]
 
     @cached_property
     def code(self) -> ast.FunctionDef:

@@ -34,20 +34,21 @@ class Fold:
     dims: Dims | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Callee:
     """A function of the project as a value: bound method, closure, lambda, partial.
 
-    `closure` are the values of free names, `given` and `keywords` what a partial binds already;
-    `kernel` is "mlx.core.fast.rope" or "mlx.nn.RoPE" for those, which have no function here.
+    `closure` are the values of free names, which do not make another function of it; `given` and
+    `keywords` are what a partial binds already. `kernel` is "mlx.core.fast.rope" or "mlx.nn.RoPE"
+    for those, which have no function here.
     """
 
     function: Function | None
     module: Module | None
     owner: Class | None = None
-    closure: Mapping[str, Value] = field(default_factory=dict)
+    closure: Mapping[str, Value] = field(default_factory=dict, compare=False)
     given: tuple[Value, ...] = ()
-    keywords: Mapping[str, Value] = field(default_factory=dict)
+    keywords: tuple[tuple[str, Value], ...] = ()
     kernel: str = ""
 
 
