@@ -7,8 +7,8 @@ its findings is shown: selection, per-file ignores, suppressions, baseline. `fix
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,9 +102,19 @@ def prepare(request: Request) -> Run:
 
 
 def examine(run: Run, request: Request) -> Result:
-    """Return all findings of a run, unselected and unsuppressed: program and project rules."""
-    if not request.cache:
-        return _examine(run)
+    """Return the findings of a run, unsuppressed, whether they are selected or not.
+
+    Those of rules about the whole project that are off by default are there only if selected:
+    what they look at takes a good part of a run.
+    """
+    result = _kept(run) if request.cache else _examine(run)
+    found = [m.RULE for m in rules.modules() if hasattr(m, "find_project")]
+    asked = {rule.code for rule in found if not rule.default and rule.code in run.codes}
+    return replace(result, findings=[*result.findings, *project_findings(run, asked)])
+
+
+def _kept(run: Run) -> Result:
+    """Return what `_examine` gives, from the cache where it is there."""
     from aliaslint import cache
 
     key = _key(run)
@@ -134,14 +144,16 @@ def _examine(run: Run) -> Result:
     from aliaslint.analysis import analyse
 
     result = analyse(run.files, run.options)
-    result.findings.extend(project_findings(run))
+    usual = {rule.code for rule in rules.rules() if rule.default}
+    result.findings.extend(project_findings(run, usual))
     return result
 
 
-def project_findings(run: Run) -> list[Finding]:
-    """Return what the rules about the whole project find."""
+def project_findings(run: Run, codes: Container[str]) -> list[Finding]:
+    """Return what the rules about the whole project find, those with these codes."""
     project = Project(run.roots, run.targets, run.files, run.options, run.config)
-    finders = [getattr(module, "find_project", None) for module in rules.modules()]
+    modules = [module for module in rules.modules() if module.RULE.code in codes]
+    finders = [getattr(module, "find_project", None) for module in modules]
     return [finding for find in finders if find for finding in find(project)]
 
 

@@ -1,25 +1,32 @@
 """Makes the table of releases of mlx_lm that read stale captures of their own.
 
-    python -m benchmarks.stale_captures [--write] DIR...
+    python -m benchmarks.stale_captures [--write] [--into FOLDER] all|VERSION|FIRST..LAST|DIR...
 
-Each DIR is an unpacked wheel: `mlx_lm/` beside `mlx_lm-VERSION.dist-info/`. Runs `aliaslint check`
-on each, and prints what AL101 finds, with the caches of the release itself. With --write
-the releases are added to `aliaslint/program/stale_captures/mlx_lm.json`; those that are there
-already and not given stay.
+A VERSION (`0.31.3`), and each release between two (`0.27.0..0.32.2`), is downloaded with pip and
+unpacked below FOLDER, a temporary one unless given; what lies there already is used again. `all`
+stands for every release that has caches for batches. A DIR is an unpacked wheel: `mlx_lm/` beside
+`mlx_lm-VERSION.dist-info/`. Runs `aliaslint check` on each, with the caches of the release
+itself, and prints what AL101 finds. With --write each release is added to
+`aliaslint/program/stale_captures/mlx_lm.json` as soon as it is checked; others stay.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from packaging.version import InvalidVersion, Version
+
 from aliaslint import __version__
-from aliaslint.program import stale_captures
+from aliaslint.program import effect_tables, stale_captures
 from aliaslint.program.requirements import in_order
+from benchmarks.accuracy.packages import Package, fetch
 from benchmarks.effect_tables import PACKAGE, version_of
 
 CODE = "AL101"
@@ -77,25 +84,66 @@ def text_of(table: Mapping[str, Any]) -> str:
     return f'{{\n"tool": {tool},\n"releases": {{\n' + ",\n".join(rows) + "\n}\n}\n"
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Check the given releases; print their captures, and store them if wanted."""
-    folders = [Path(a) for a in arguments if a != "--write"]
-    if not folders:
-        print(__doc__)
-        return 2
-    for folder in folders:
-        root = folder / PACKAGE
+def wanted(words: Iterable[str]) -> Iterator[str]:
+    """Yield the versions and folders that the words stand for. Raises InvalidVersion."""
+    known = effect_tables.releases(PACKAGE)
+    for word in words:
+        first, dots, last = word.partition("..")
+        if word == "all":
+            yield from (v for v in known if effect_tables.batched(PACKAGE, v))
+        elif dots and first and last and not Path(word).exists():
+            low, high = Version(first), Version(last)
+            yield from (v for v in known if low <= Version(v) <= high)
+        elif Path(word).is_dir():
+            yield word
+        else:
+            yield str(Version(word))
+
+
+def folder_of(word: str, into: Path) -> Path:
+    """Return the folder of an unpacked release; a version is downloaded below `into`."""
+    if Path(word).is_dir():
+        return Path(word)
+    return fetch(Package(PACKAGE.replace("_", "-"), word, PACKAGE, ""), into)
+
+
+def add(root: Path, version: str, found: Sequence[Mapping[str, Any]]) -> None:
+    """Put a release into the table that is shipped."""
+    stale_captures.table.cache_clear()
+    entry = {"digest": stale_captures.digest(root), "captures": found}
+    table = merged(stale_captures.table(PACKAGE), {version: entry})
+    place = Path(stale_captures.__file__).parent / f"{PACKAGE}.json"
+    place.write_text(text_of(table), encoding="utf-8")
+
+
+def run(words: Sequence[str], into: Path, write: bool) -> None:
+    """Check the wanted releases one by one; print their captures, and store them if wanted."""
+    for word in words:
+        folder = folder_of(word, into)
+        root, version = folder / PACKAGE, version_of(folder)
         found = captures(checked(root), root)
-        version = version_of(folder)
-        print(f"{PACKAGE} {version}: {len(found)} stale captures")
+        print(f"{PACKAGE} {version}: {len(found)} stale captures", flush=True)
         for capture in found:
-            print(f"  {capture['path']}:{capture['line']}: {capture['code']}")
-        if "--write" in arguments:
-            stale_captures.table.cache_clear()
-            entry = {"digest": stale_captures.digest(root), "captures": found}
-            table = merged(stale_captures.table(PACKAGE), {version: entry})
-            place = Path(stale_captures.__file__).parent / f"{PACKAGE}.json"
-            place.write_text(text_of(table), encoding="utf-8")
+            print(f"  {capture['path']}:{capture['line']}: {capture['code']}", flush=True)
+        if write:
+            add(root, version, found)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.stale_captures")
+    parser.add_argument("--write", action="store_true", help="add the releases to the table")
+    parser.add_argument("--into", type=Path, metavar="FOLDER", help="where to unpack releases")
+    parser.add_argument("words", nargs="+", metavar="all|VERSION|FIRST..LAST|DIR")
+    given = parser.parse_args(arguments)
+    try:
+        words = list(wanted(given.words))
+    except InvalidVersion as error:
+        parser.error(f"neither a folder nor a version: {error}")
+    if given.into is not None:
+        run(words, given.into, given.write)
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        run(words, Path(folder), given.write)
     return 0
 
 

@@ -73,9 +73,19 @@ alias-broken (whether fix cures it or not), 2 nothing could be verified.
 )
 @click.option("--jobs", "-j", type=click.IntRange(1), help="Processes at a time [all cores].")
 @click.option(
-    "--timeout", type=float, default=60.0, show_default=True, help="Seconds for one model."
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds for one model.",
 )
-@click.option("--memory", type=float, default=6.0, show_default=True, help="GiB for one model.")
+@click.option(
+    "--memory",
+    type=click.FloatRange(0, min_open=True),
+    default=6.0,
+    show_default=True,
+    help="GiB for one model.",
+)
 @click.option("--strict", is_flag=True, help="Other divergences fail too.")
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--output-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
@@ -87,6 +97,8 @@ def command(**options: Any) -> int:
     is run as it is, as `fix` would rewrite it, and with value semantics forced, so that a
     difference is blamed on aliasing only where aliasing makes it.
     """
+    for name in ("output_file", "emit_test"):
+        _require_place(options[name])
     if options["emit_test"]:
         return _emit_test(make_request(options), options["emit_test"])
     if options["merge"]:
@@ -95,8 +107,9 @@ def command(**options: Any) -> int:
         return _self_test(make_request(options), options)
     else:
         report = run_with_progress(make_request(options))
-    write_report(report, options["output_format"], options["output_file"])
-    return report.exit_status(strict=options["strict"])
+    strict = options["strict"]
+    write_report(report, options["output_format"], options["output_file"], strict=strict)
+    return report.exit_status(strict=strict)
 
 
 def make_request(options: dict[str, Any]) -> VerifyRequest:
@@ -105,9 +118,11 @@ def make_request(options: dict[str, Any]) -> VerifyRequest:
     from aliaslint.verify.target import find_target
 
     path = _target(options["target"], options["package"])
+    wanted = _architectures(find_target(path), options)
     return VerifyRequest(
         target=path,
-        architectures=_architectures(find_target(path), options),
+        architectures=wanted or (),
+        nothing_changed=wanted is None,
         configs=dict(_config(text) for text in options["configs"]),
         device=options["device"],
         dtype=options["dtype"],
@@ -134,14 +149,16 @@ def show(report: VerifyReport) -> None:
     render(report)
 
 
-def write_report(report: VerifyReport, output_format: str, output_file: Path | None) -> None:
+def write_report(
+    report: VerifyReport, output_format: str, output_file: Path | None, *, strict: bool = False
+) -> None:
     """Write the report in one format to a file or to standard output."""
     from aliaslint.verify.formats import render
 
     if output_file is None and output_format == "text":
         show(report)
         return
-    _write(render(report, output_format), output_file)
+    _write(render(report, output_format, strict=strict), output_file)
 
 
 def _write(text: str, output_file: Path | None) -> None:
@@ -152,6 +169,17 @@ def _write(text: str, output_file: Path | None) -> None:
         output_file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UserError(f"{output_file}: cannot be written: {error.strerror}") from None
+
+
+def _require_place(path: Path | None) -> None:
+    """Raise UserError where a file cannot be written, before minutes of work and not after."""
+    if path is None:
+        return
+    place = path if path.exists() else path.parent
+    if not place.exists():
+        raise UserError(f"{path}: cannot be written: there is no folder {path.parent}")
+    if not os.access(place, os.W_OK):
+        raise UserError(f"{path}: cannot be written: permission denied")
 
 
 def _merged(paths: tuple[Path, ...]) -> VerifyReport:
@@ -205,8 +233,11 @@ def _target(targets: tuple[Path, ...], package: str | None) -> Path:
     return targets[0] if targets else Path()
 
 
-def _architectures(target: Target, options: dict[str, Any]) -> tuple[str, ...]:
-    """The model types that were asked for: by name, by file, by revision; empty for all."""
+def _architectures(target: Target, options: dict[str, Any]) -> tuple[str, ...] | None:
+    """The model types that were asked for: by name, by file, by revision.
+
+    Empty for all, None if the files or the revision touch none.
+    """
     from aliaslint.verify.changes import affected, changed_since
 
     named: tuple[str, ...] = options["architectures"]
@@ -218,10 +249,7 @@ def _architectures(target: Target, options: dict[str, Any]) -> tuple[str, ...]:
     if changed is None:
         return named
     found = tuple(name for name in affected(target, changed) if not named or name in named)
-    if not found:
-        click.echo("No architecture is touched by the changed files.")
-        raise click.exceptions.Exit(0)
-    return found
+    return found or None
 
 
 def _config(text: str) -> tuple[str, Any]:

@@ -305,6 +305,7 @@ def findings(
     """
     from dataclasses import replace
 
+    from aliaslint import rules
     from aliaslint.analysis import conclude
     from aliaslint.engine import project_findings
 
@@ -313,7 +314,7 @@ def findings(
         module.in_target = module.in_target or module.path in own
     found = conclude(analysis, run.options)
     if b"rope" in source.data.lower():
-        found += project_findings(replace(run, files=tuple(files)))
+        found += project_findings(replace(run, files=tuple(files)), rules.by_code())
     return found
 
 

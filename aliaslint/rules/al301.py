@@ -25,8 +25,8 @@ RULE = Rule(
     default=True,
     what="""\
 Finds values whose batch or heads were folded into dimension 0 (`reshape(-1, L, D)`,
-`reshape(B * H, …)`, `flatten(0, 1)` and the like) and that reach `mx.fast.rope` or a module like
-`nn.RoPE` with a scalar offset, on a path where the sequence length may be 1.
+`reshape(B * H, …)`, `flatten(0, 1)`, `x[0]` and the like) and that reach `mx.fast.rope` or a
+module like `nn.RoPE` with a scalar offset, on a path where the sequence length may be 1.
 
 The rule runs where the declared dependency on MLX admits versions below 0.32.0.""",
     why="""\
@@ -41,7 +41,12 @@ q = q.reshape(B, H, L, D)""",
 q = mx.fast.rope(q, D, traditional=False, base=1e4, scale=1.0, offset=offset)""",
     known_problems="""\
 With more than one sequence, `[B, H, 1, D]` is wrong on those versions too. Require MLX 0.32.0 or
-pass the offset as an array of shape `(B,)`.""",
+pass the offset as an array of shape `(B,)`.
+
+A test of the sequence length counts where it stands around the call or in the same function, not
+in a caller. Heads that a `transpose` of an array with a batch brings to the front are not seen.
+Input that is not row-contiguous, a slice of the features for instance, is right and reported all
+the same: whether it stays so is for the next operation to say.""",
     fix="""\
 Calls at native rank and drops the pair of reshapes, where both are visible and inverse. Unsafe:
 a wrapper around the call may depend on the rank.""",
@@ -56,12 +61,13 @@ def find_project(project: Project) -> Iterator[Finding]:
     from aliaslint.rules.ropes import evidence
     from aliaslint.rules.ropes.flow import Flow
 
-    files = evidence.that_may_fold(project.files)
-    if not files or not below_rope_fix(project_folders(project.targets)):
+    if not any(evidence.rotates(source.data) for source in project.files):
+        return
+    if not below_rope_fix(project_folders(project.targets)):
         return
     flow = Flow(project.files)
     seen = set()
-    for reach in flow.reaches([source.path for source in files]):
+    for reach in evidence.reaches(flow, project.files, evidence.may_fold):
         if is_wrong(reach) and (key := (reach.path, id(reach.node))) not in seen:
             seen.add(key)
             yield _finding(flow, reach)

@@ -37,10 +37,9 @@ def find_project(project: Project) -> Iterator[Finding]:
     from aliaslint.rules.ropes import evidence
     from aliaslint.rules.ropes.flow import Flow
 
-    files = evidence.with_one_element_offset(project.files)
     flow = Flow(project.files)
     seen = set()
-    for reach in flow.reaches([source.path for source in files]):
+    for reach in evidence.reaches(flow, project.files, evidence.may_make_one):
         if is_wrong(reach) and (key := (reach.path, id(reach.node))) not in seen:
             seen.add(key)
             span = flow.span(reach.path, reach.node)
@@ -50,5 +49,4 @@ def find_project(project: Project) -> Iterator[Finding]:
 
 def is_wrong(reach: Reach) -> bool:
     """Whether a call is wrong on CUDA: a batch of one row gets the one element that is there."""
-    single = reach.value.dims is not None and reach.value.dims[0] == "1"
-    return reach.offset == "one" and not single
+    return reach.offset == "one" and not reach.value.is_single(reach.facts)

@@ -12,8 +12,13 @@ from aliaslint.verify.junit import as_junit
 from aliaslint.verify.model import VerifyReport
 
 
-def render(report: VerifyReport, output_format: str) -> str:
-    """The report as "text", "json", "junit" or "html"; raises KeyError for any other format."""
+def render(report: VerifyReport, output_format: str, *, strict: bool = False) -> str:
+    """The report as "text", "json", "junit" or "html"; raises KeyError for any other format.
+
+    `strict` is that of the exit status: what fails then is a failure in JUnit's terms.
+    """
+    if output_format == "junit":
+        return as_junit(report, strict=strict)
     return _FORMATS[output_format](report)
 
 
@@ -45,6 +50,5 @@ def finite(value: object) -> object:
 _FORMATS: dict[str, Callable[[VerifyReport], str]] = {
     "text": as_text,
     "json": as_json,
-    "junit": as_junit,
     "html": as_html,
 }

@@ -38,12 +38,20 @@ def self_test(
     """Run the self-test on the target; raises UserError where no fault can be put in."""
     target = find_target(request.target)
     cache_path = target.folder / "models" / "cache.py"
+    if not cache_path.exists():
+        raise UserError(f"{target.folder} has no models/cache.py to put a fault into")
     cache = inplace_caches(cache_path.read_text(encoding="utf-8"))
     model, text = late_capture(target, request.architectures)
     contents = {cache_path: cache.encode(), model: text.encode()}
     healthy = {path: path.read_bytes() for path in contents}
     report = run(
-        replace(request, injected=contents, rewritten=healthy, architectures=(model.stem,)),
+        replace(
+            request,
+            injected=contents,
+            rewritten=healthy,
+            architectures=(model.stem,),
+            nothing_changed=False,
+        ),
         progress,
     )
     return [_cache_fault(report), _model_fault(report, model)], report

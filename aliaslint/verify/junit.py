@@ -10,12 +10,16 @@ FAILURES = frozenset({"fixed", "broken"})
 SKIPPED = frozenset({"unsupported", "no-power"})
 
 
-def as_junit(report: VerifyReport) -> str:
-    """XML in the form that CI systems agree on; an alias-broken tree on disk is a failure."""
+def as_junit(report: VerifyReport, *, strict: bool = False) -> str:
+    """XML in the form that CI systems agree on; an alias-broken tree on disk is a failure.
+
+    With `strict` other divergences are failures too.
+    """
     results = report.architectures
+    failures = FAILURES | {"other-divergence"} if strict else FAILURES
     counts = {
         "tests": len(results),
-        "failures": sum(r.verdict in FAILURES for r in results),
+        "failures": sum(r.verdict in failures for r in results),
         "errors": sum(r.verdict == "error" for r in results),
         "skipped": sum(r.verdict in SKIPPED for r in results),
     }
@@ -24,19 +28,19 @@ def as_junit(report: VerifyReport) -> str:
     name = f"verify {report.device} {report.dtype}"
     suite = ElementTree.SubElement(root, "testsuite", {"name": name, **numbers})
     for result in results:
-        _case(suite, result)
+        _case(suite, result, failures)
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
 
 
-def _case(suite: ElementTree.Element, result: ArchitectureResult) -> None:
+def _case(suite: ElementTree.Element, result: ArchitectureResult, failures: frozenset[str]) -> None:
     attributes = {
         "classname": f"aliaslint.verify.{result.architecture}",
         "name": result.title,
         "time": f"{result.seconds:.3f}",
     }
     case = ElementTree.SubElement(suite, "testcase", attributes)
-    kind = _element(result)
+    kind = _element(result, failures)
     if kind is not None:
         message = f"{result.verdict}: {MEANINGS[result.verdict]}"
         ElementTree.SubElement(case, kind, {"message": message}).text = _clean(result.reason)
@@ -44,8 +48,8 @@ def _case(suite: ElementTree.Element, result: ArchitectureResult) -> None:
         ElementTree.SubElement(case, "system-out").text = _clean(result.reason)
 
 
-def _element(result: ArchitectureResult) -> str | None:
-    if result.verdict in FAILURES:
+def _element(result: ArchitectureResult, failures: frozenset[str]) -> str | None:
+    if result.verdict in failures:
         return "failure"
     if result.verdict == "error":
         return "error"

@@ -29,6 +29,7 @@ def merge_reports(reports: Sequence[VerifyReport]) -> VerifyReport:
     if not reports:
         raise UserError("--merge needs the JSON reports of the shards")
     first = reports[0]
+    _complete(reports)
     for name in ("version", "device", "dtype", "mlx"):
         values = sorted({str(getattr(report, name)) for report in reports})
         if len(values) > 1:
@@ -49,4 +50,19 @@ def merge_reports(reports: Sequence[VerifyReport]) -> VerifyReport:
         errors=tuple(dict.fromkeys(line for report in reports for line in report.errors)),
         edited_files=tuple(sorted({path for r in reports for path in r.edited_files})),
         tolerance={"relative": relative},
+        shard=(1, 1),
+        nothing_changed=all(report.nothing_changed for report in reports),
     )
+
+
+def _complete(reports: Sequence[VerifyReport]) -> None:
+    """Raise UserError where a part of the run is missing: green must not mean "not there"."""
+    numbers = {of for _, of in (report.shard for report in reports)}
+    if len(numbers) > 1:
+        every = ", ".join(f"{which}/{of}" for which, of in sorted(r.shard for r in reports))
+        raise UserError(f"the reports are shards of different runs: {every}")
+    (of,) = numbers
+    there = {report.shard[0] for report in reports}
+    missing = [f"{which}/{of}" for which in range(1, of + 1) if which not in there]
+    if missing:
+        raise UserError(f"shard {', '.join(missing)} is missing")

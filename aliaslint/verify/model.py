@@ -68,7 +68,8 @@ class VerifyRequest:
     `injected` gives contents that stand for files on disk (the self-test puts faults in).
     `rewritten` maps absolute paths to new contents; None means that `verify` asks the fixer.
     `architectures` names model types to run (empty: all of the target); `configs` maps a model
-    type to a configuration that replaces the built-in one. `timeout` is in seconds and `memory`
+    type to a configuration that replaces the built-in one. With `nothing_changed` there is nothing
+    to run, and the report says so. `timeout` is in seconds and `memory`
     in GiB, each for one architecture. `shard` is (K, N), counted from 1. `rope_kernel` names a
     function of `rope_kernels` that takes the place of MLX's own, to show what its defect does.
     `findings` are what the edits cure, shown beside the architectures that they explain.
@@ -89,6 +90,7 @@ class VerifyRequest:
     rope_kernel: str | None = None
     findings: tuple[Finding, ...] = ()
     injected: Mapping[Path, bytes] = field(default_factory=dict)
+    nothing_changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,12 @@ class CacheResult:
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """The whole answer. `errors` are lines about the run itself, not about one architecture."""
+    """The whole answer. `errors` are lines about the run itself, not about one architecture.
+
+    `shard` is (K, N) where this is the K-th of N parts, and `planned` how many configurations all
+    parts have together. With `nothing_changed` no file that matters to an architecture had
+    changed, and nothing was run.
+    """
 
     version: str
     target: str
@@ -173,6 +180,9 @@ class VerifyReport:
     errors: tuple[str, ...] = ()
     edited_files: tuple[str, ...] = ()
     tolerance: Mapping[str, float] = field(default_factory=dict)
+    shard: tuple[int, int] = (1, 1)
+    planned: int = 0
+    nothing_changed: bool = False
 
     def count(self, verdict: Verdict) -> int:
         return sum(result.verdict == verdict for result in self.architectures)
@@ -192,14 +202,22 @@ class VerifyReport:
         """0 nothing alias-broken, 1 something is, 2 nothing could be verified.
 
         `cured_is_success` is the rule of `fix --verify`, `strict` counts other divergences too.
-        A package without architectures is judged by its cache classes.
+        A package whose architectures have no verdict is judged by its cache classes. A part of a
+        run that has none of its configurations has nothing to say.
         """
-        if not self.architectures and any(c.verdict in VERIFIED for c in self.caches):
-            return int(any(c.verdict in _failing(cured_is_success) for c in self.caches))
+        if not self.architectures and (self.planned or self.nothing_changed):
+            return 0
         if not self.verified:
-            return 2
+            return self._cache_status(cured_is_success)
         failing = _failing(cured_is_success) | ({"other-divergence"} if strict else set())
         return int(any(result.verdict in failing for result in self.architectures))
+
+    def _cache_status(self, cured_is_success: bool) -> int:
+        """As `exit_status`, by the cache classes: sound ones do not stand for architectures."""
+        if any(cache.verdict in _failing(cured_is_success) for cache in self.caches):
+            return 1
+        sound = any(cache.verdict in VERIFIED for cache in self.caches)
+        return 0 if sound and not self.architectures else 2
 
     def to_json(self) -> dict[str, Any]:
         counts: dict[str, int] = {verdict: self.count(verdict) for verdict in VERDICTS}
@@ -221,6 +239,7 @@ def report_from_json(data: Mapping[str, Any]) -> VerifyReport:
     values["caches"] = tuple(_tuples(CacheResult, item) for item in data["caches"])
     values["errors"] = tuple(data["errors"])
     values["edited_files"] = tuple(data["summary"]["edited_files"])
+    values["shard"] = tuple(data.get("shard", (1, 1)))
     return VerifyReport(**values)
 
 

@@ -50,11 +50,13 @@ def render(report: VerifyReport, stream: IO[str] | None = None) -> None:
     console.print(headline(report), markup=False, soft_wrap=True)
     for line in preflight_lines(report):
         console.print(line, markup=False, soft_wrap=True)
-    console.print(_architecture_table(report.architectures))
+    if report.architectures:
+        console.print(_architecture_table(report.architectures))
     broken = [result for result in report.caches if result.verdict in ("broken", "fixed")]
     if broken:
         console.print(_cache_table(broken))
-    console.print(_legend(report), markup=False, soft_wrap=True)
+    if report.architectures:
+        console.print(_legend(report), markup=False, soft_wrap=True)
     for error in report.errors:
         console.print(error, markup=False, soft_wrap=True)
     console.print(summary_line(report), markup=False, soft_wrap=True)
@@ -78,6 +80,8 @@ def summary_line(report: VerifyReport) -> str:
     if not counts and report.caches:
         broken = sum(cache.verdict in ("broken", "fixed") for cache in report.caches)
         return f"no architectures; {len(report.caches)} cache classes, {broken} alias-broken"
+    if not counts and report.nothing_changed:
+        return "no architecture is touched by the changed files"
     if not counts:
         return "nothing was verified"
     types = f"; {report.model_types} model types have a verdict"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,14 +30,14 @@ class Rewrite:
 
 
 def rewrite_in_memory(folder: Path) -> Rewrite:
-    """What `fix` would make of `folder`.
+    """What `fix` would make of `folder`, beside the packages of the environment that runs it.
 
     Only safe fixes, as `fix` without options. Raises UserError as `check` does.
     """
     from aliaslint import fix
     from aliaslint.engine import Request, examine, judge, prepare
 
-    request = Request(paths=(folder,))
+    request = Request(paths=(folder,), python=Path(sys.executable))
     run = prepare(request)
 
     def analyse(files: Sequence[SourceFile]) -> Report:

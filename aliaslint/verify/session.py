@@ -49,7 +49,11 @@ def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyRepor
     with working_folder() as folder:
         bare = Sweep(replace(request, rewritten={}), target, folder)
         bare.preflight()  # What cannot run at all says so before the long work begins.
-        plans = chosen_plans(request, target)
+        if request.nothing_changed:
+            return _report(request, bare, (), nothing_changed=True)
+        planned = chosen_plans(request, target)
+        which, of = request.shard
+        plans = planned[which - 1 :: of]
         if request.rewritten is None:
             progress.rewriting()
         request = with_rewrite(request, target)
@@ -62,19 +66,35 @@ def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyRepor
         judged = sweep.recheck(measured, judged, relative, progress)
         probes = failed_probes(sweep.facts)
         judged = [completed(result, target, request.findings, probes) for result in judged]
-        caches = sweep.contracts()
+        caches = tuple(sweep.contracts())
+    edited = tuple(sorted(str(path) for path in request.rewritten or {}))
+    return _report(
+        request,
+        sweep,
+        judged,
+        caches=caches,
+        errors=tuple(sweep.errors),
+        edited_files=edited,
+        tolerance={"relative": relative},
+        planned=len(planned),
+    )
+
+
+def _report(
+    request: VerifyRequest, sweep: Sweep, judged: Sequence[ArchitectureResult], **more: Any
+) -> VerifyReport:
+    """The report with what the preflight found; `more` are further fields of it."""
+    facts = sweep.facts
     return VerifyReport(
         version=__version__,
-        target=str(target.folder),
-        device=str(sweep.facts["device"]),
+        target=str(sweep.target.folder),
+        device=str(facts["device"]),
         dtype=request.dtype,
-        mlx=str(sweep.facts["mlx"]),
-        preflight={k: v for k, v in sweep.facts.items() if k not in ("status", "device", "mlx")},
+        mlx=str(facts["mlx"]),
+        preflight={k: v for k, v in facts.items() if k not in ("status", "device", "mlx")},
         architectures=tuple(judged),
-        caches=tuple(caches),
-        errors=tuple(sweep.errors),
-        edited_files=tuple(sorted(str(path) for path in request.rewritten or {})),
-        tolerance={"relative": relative},
+        shard=request.shard,
+        **more,
     )
 
 
@@ -126,10 +146,13 @@ def _places(finding: Finding) -> set[Path]:
 
 
 def require_mlx() -> None:
-    """Raise VerifyError where MLX is not installed."""
-    if importlib.util.find_spec("mlx") is None or importlib.util.find_spec("numpy") is None:
+    """Raise VerifyError where MLX or NumPy is not installed."""
+    names = {"mlx": "MLX", "numpy": "NumPy"}
+    missing = [name for module, name in names.items() if importlib.util.find_spec(module) is None]
+    if missing:
         raise VerifyError(
-            "verify needs MLX, which is not installed: pip install 'aliaslint[verify]'"
+            f"verify needs {' and '.join(missing)}, which is not installed: "
+            "pip install 'aliaslint[verify]'"
         )
 
 
@@ -146,12 +169,11 @@ def with_rewrite(request: VerifyRequest, target: Target) -> VerifyRequest:
 
 
 def chosen_plans(request: VerifyRequest, target: Target) -> list[Plan]:
-    """The configurations to run: all of the target or those named, of this shard."""
+    """The configurations of all shards: of the whole target, or of the architectures named."""
     known = target.architectures()
-    unknown = [name for name in request.architectures if name not in known]
+    named = (*request.architectures, *request.configs)
+    unknown = [name for name in dict.fromkeys(named) if name not in known]
     if unknown:
         raise VerifyError(f"{target.folder} has no architecture named {', '.join(unknown)}")
     chosen = [name for name in known if not request.architectures or name in request.architectures]
-    which, of = request.shard
-    plans = [plan for name in chosen for plan in configs.plans(name, request.configs.get(name))]
-    return plans[which - 1 :: of]
+    return [plan for name in chosen for plan in configs.plans(name, request.configs.get(name))]

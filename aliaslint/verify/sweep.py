@@ -27,7 +27,7 @@ from aliaslint.verify.model import (
     VerifyRequest,
 )
 from aliaslint.verify.pool import Answer, Pool, child_environment
-from aliaslint.verify.target import Target
+from aliaslint.verify.target import Target, TargetError, installed_package
 
 Setups = Mapping[str, Mapping[str, Any]]
 RECHECKED = frozenset({"fixed", "broken", "other-divergence", "kernel"})
@@ -222,7 +222,9 @@ class Sweep:
         }
 
     def _architecture_task(self, tree: str, index: int, plan: Plan) -> dict[str, Any]:
+        caches = self.target.cache_package
         own = {"model_type": plan.model_type, "config": plan.values, "index": index}
+        own |= {"caches": caches}
         return self._task(tree, "architecture") | own | {"names": configs.names()}
 
 
@@ -234,6 +236,7 @@ def make_setups(request: VerifyRequest, target: Target) -> dict[str, dict[str, A
         "replaced": _as_text(request.injected),
         "forces": None,
         "rope": request.rope_kernel,
+        "beside": _beside(target),
     }
     replaced = _as_text({**request.injected, **(request.rewritten or {})})
     forces: dict[str, list[list[Any]]] = {}
@@ -243,6 +246,16 @@ def make_setups(request: VerifyRequest, target: Target) -> dict[str, dict[str, A
     trees = {"disk": base, "value": base | {"forces": forces}}
     differs = bool(request.rewritten)
     return trees | ({"rewritten": base | {"replaced": replaced}} if differs else {})
+
+
+def _beside(target: Target) -> dict[str, str]:
+    """The package whose caches the target's models use, if it is another one, by its name."""
+    if target.cache_package == target.name:
+        return {}
+    try:
+        return {target.cache_package: str(installed_package(target.cache_package))}
+    except TargetError:  # What needs it will say so.
+        return {}
 
 
 def _as_text(contents: Mapping[Path, bytes]) -> dict[str, str]:

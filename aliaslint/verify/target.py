@@ -18,11 +18,16 @@ class TargetError(UserError):
 class Target:
     """A package folder by its import name.
 
-    With `models/cache.py` its architectures are decoded; without, only its caches are tested.
+    Its architectures are decoded, if it has any; without them only its caches are tested.
     """
 
     name: str
     folder: Path
+
+    @property
+    def cache_package(self) -> str:
+        """The package whose `models/cache.py` makes the caches: itself, or else mlx_lm."""
+        return self.name if _has_models(self.folder) else "mlx_lm"
 
     def architectures(self) -> list[str]:
         """Model types in order: modules of `models/` that give both `Model` and `ModelArgs`."""
@@ -59,12 +64,12 @@ def find_target(path: Path) -> Target:
     if not path.exists():
         raise TargetError(f"{path}: no such file or folder")
     start = path if path.is_dir() else path.parent
-    for wanted in (_has_models, _has_caches):
+    for wanted in (_has_models, _has_caches, _has_architectures):
         around = (start, *start.resolve().parents[:2], *_below(start))
         found = next((folder for folder in around if wanted(folder)), None)
         if found is not None:
             return Target(found.resolve().name, found.resolve())
-    raise TargetError(f"{path}: no package with models/cache.py or with cache classes to verify")
+    raise TargetError(f"{path}: no package with models or with cache classes to verify")
 
 
 def _has_models(folder: Path) -> bool:
@@ -76,6 +81,11 @@ def _has_caches(folder: Path) -> bool:
     if not (folder / "__init__.py").is_file() or (folder.parent / "__init__.py").is_file():
         return False
     return any(b"def update_and_fetch" in path.read_bytes() for path in folder.rglob("*.py"))
+
+
+def _has_architectures(folder: Path) -> bool:
+    package = (folder / "__init__.py").is_file()
+    return package and bool(Target(folder.name, folder).architectures())
 
 
 def _below(folder: Path) -> Iterator[Path]:

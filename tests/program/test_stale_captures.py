@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.version import Version
 
 from aliaslint.program import stale_captures
 from benchmarks import stale_captures as generator
@@ -71,6 +72,42 @@ def test_digest_changes_with_name_and_content_of_python_files_alone(tmp_path: Pa
 def test_package_without_a_table_has_no_releases() -> None:
     assert stale_captures.releases("nothing") == ()
     assert stale_captures.places("nothing", "1.0") == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["0.31.3"], ["0.31.3"]),
+        (["0.30.6..0.31.1"], ["0.30.6", "0.30.7", "0.31.0", "0.31.1"]),
+        (["0.99.0", "0.32.2"], ["0.99.0", "0.32.2"]),
+        (["0.27..0.28.0"], ["0.27.0", "0.27.1", "0.28.0"]),
+        (["0.40..0.50"], []),
+    ],
+)
+def test_words_stand_for_releases(words: list[str], expected: list[str]) -> None:
+    assert list(generator.wanted(words)) == expected
+
+
+def test_all_are_the_releases_with_caches_for_batches() -> None:
+    every = list(generator.wanted(["all"]))
+    assert every == sorted(every, key=Version)
+    assert {"0.28.0", "0.31.3", "0.32.2"} <= set(every)
+
+
+def test_folder_is_taken_as_it_is(tmp_path: Path) -> None:
+    assert list(generator.wanted([str(tmp_path)])) == [str(tmp_path)]
+    assert generator.folder_of(str(tmp_path), tmp_path / "elsewhere") == tmp_path
+
+
+def test_release_that_lies_there_is_not_downloaded_again(tmp_path: Path) -> None:
+    (tmp_path / "mlx_lm-0.99.0" / "mlx_lm").mkdir(parents=True)
+    assert generator.folder_of("0.99.0", tmp_path) == tmp_path / "mlx_lm-0.99.0"
+
+
+def test_word_that_is_neither_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        generator.main(["newest"])
+    assert "neither a folder nor a version" in capsys.readouterr().err
 
 
 # The table that is shipped

@@ -110,6 +110,7 @@ def test_al301_rests_on_the_metadata_of_an_installed_package(tmp_path: Path) -> 
     assert codes(package) == ["AL301"]
 
 
+IMPORTS = "import math\nimport numpy as np\nfrom einops import rearrange\n\n\n"
 FOLDS = [
     "q.reshape(-1, L, 8)",
     "q.reshape((B * H, L, 8))",
@@ -133,12 +134,37 @@ FOLDS = [
     "q.flatten(0, 1)[..., :4]",
     "(q.flatten(0, 1) if L else q)",
     "(lambda: q)() if B else q.flatten(0, 1)",
+    "q.reshape(-1, *q.shape[2:])",
+    "q.reshape((-1,) + q.shape[2:])",
+    "q.reshape([B * H] + list(q.shape[2:]))",
+    "q.reshape(q.shape[0] * q.shape[1], L, 8)",
+    "q.reshape(math.prod(q.shape[:2]), L, 8)",
+    "q.reshape(int(np.prod(q.shape[:-2])), L, 8)",
+    "q.reshape((n := B * H), L, 8)",
+    "q.reshape(-1, 1, L, 8)",
+    "q.reshape(B, 1, H, L, 8).reshape(B * 1 * H, L, 8)",
+    "mx.reshape(mx.abs(q), (B * H, L, 8))",
+    "mx.take(q, 0, axis=0)",
+    "q[:1].squeeze((0,))",
+    "q[:1].squeeze(-4)",
+    "q[0, ...]",
+    "q[0, :, :, :]",
+    "q.flatten(0, 1)[:, -1:]",
+    "mx.expand_dims(q.flatten(0, 1), 1)",
+    "q.flatten(0, 1).transpose(0, 2, 1).transpose(0, 2, 1)",
+    "mx.softmax(q.flatten(0, 1), axis=-1)",
+    "[x.flatten(0, 1) for x in (q, q)][0]",
+    "{'x': q.flatten(0, 1)}['x']",
+    "rearrange(q, 'b h l d -> (b h) l d')",
+    "list(map(lambda x: x.flatten(0, 1), (q, q)))[0]",
 ]
 
 
 @pytest.mark.parametrize("array", FOLDS)
 def test_fold_is_recognised(tmp_path: Path, array: str) -> None:
-    code = f"def f(q, o):\n    B, H, L, D = q.shape\n    return {KERNEL.format(array, 'o')}\n"
+    code = (
+        f"{IMPORTS}def f(q, o):\n    B, H, L, D = q.shape\n    return {KERNEL.format(array, 'o')}\n"
+    )
     assert codes(project(tmp_path, code, "mlx>=0.30")) == ["AL301"]
 
 
@@ -159,12 +185,28 @@ HEALTHY = [
     "mx.concatenate([q, q], axis=-1)",
     "mx.concatenate([q, q], axis=1)",
     "mx.zeros((B, H, L, 8))",
+    "q.reshape(-1, H, L, 8)",
+    "q.flatten(0, 1)[None]",
+    "q.reshape(B * H, L, D)[None, :, :, :]",
+    "mx.expand_dims(q.flatten(0, 1), 0)",
+    "mx.unflatten(q.flatten(0, 1), 0, (B, H))",
+    "q[mx.arange(B)]",
+    "mx.take(q, mx.arange(B), axis=0)",
+    "q[:, :1].squeeze(1)",
+    "mx.repeat(q[:, :1], H, axis=1)",
+    "q.reshape(B * H, 2 * L, 4)",
+    "mx.concatenate([q, q], axis=2).reshape(B * H, 2 * L, D)",
+    "q.reshape(B * H, max(L, 2), D)",
+    "rearrange(q, 'b h l d -> b l (h d)')",
+    "rearrange(q.flatten(0, 1), '(b h) l d -> b h l d', b=B)",
 ]
 
 
 @pytest.mark.parametrize("array", HEALTHY)
 def test_other_shapes_are_silent(tmp_path: Path, array: str) -> None:
-    code = f"def f(q, o):\n    B, H, L, D = q.shape\n    return {KERNEL.format(array, 'o')}\n"
+    code = (
+        f"{IMPORTS}def f(q, o):\n    B, H, L, D = q.shape\n    return {KERNEL.format(array, 'o')}\n"
+    )
     assert codes(project(tmp_path, code, "mlx>=0.30")) == []
 
 
@@ -175,6 +217,17 @@ GUARDS = [
     ("if not L == 1:", True),
     ("if L > 1 and B:", True),
     ("if L == 4:", True),
+    ("if 1 < L:", True),
+    ("if 2 <= L:", True),
+    ("if 1 < L <= 8:", True),
+    ("if q.shape[2] > 1:", True),
+    ("if q.shape[-2] != 1:", True),
+    ("if not (L == 1 or B):", True),
+    ("while L > 1:", True),
+    ("if (many := L > 1):", False),
+    ("if 0 < L:", False),
+    ("if L < 2:", False),
+    ("if 1 <= L <= 8:", False),
     ("if L > 0:", False),
     ("if L == 1:", False),
     ("if L > 1 or B:", False),
@@ -186,6 +239,29 @@ GUARDS = [
 def test_guards_on_the_length_are_understood(tmp_path: Path, guard: str, silent: bool) -> None:
     call = KERNEL.format("q.flatten(0, 1)", "o")
     code = f"def f(q, o):\n    B, H, L, D = q.shape\n    {guard}\n        return {call}\n"
+    assert (codes(project(tmp_path, code, "mlx>=0.30")) == []) is silent
+
+
+GUARDED = {
+    "assert": ("assert L > 1\n    return {}", True),
+    "early return": ("if L == 1:\n        return q\n    return {}", True),
+    "either": ("return {} if L > 1 else q", True),
+    "and": ("return L > 1 and {}", True),
+    "or": ("return L == 1 or {}", True),
+    "filter": ("return [{} for _ in o if L > 1]", True),
+    "name": ("many = L > 1\n    if many:\n        return {}", True),
+    "other name": ("n = q.shape[2]\n    if n > 1:\n        return {}", True),
+    "match": ("match L:\n        case 1:\n            return q\n    return {}", True),
+    "left": ("if L > 1:\n        o = 3\n    return {}", False),
+    "rebound": ("if L > 1:\n        L = 1\n        q = q[:, :, :1]\n        return {}", False),
+    "other case": ("match L:\n        case 2:\n            return q\n    return {}", False),
+}
+
+
+@pytest.mark.parametrize(("body", "silent"), GUARDED.values(), ids=GUARDED)
+def test_guards_hold_where_they_stand(tmp_path: Path, body: str, silent: bool) -> None:
+    call = KERNEL.format("q.flatten(0, 1)", "o")
+    code = f"def f(q, o):\n    B, H, L, D = q.shape\n    {body.format(call)}\n"
     assert (codes(project(tmp_path, code, "mlx>=0.30")) == []) is silent
 
 
@@ -434,6 +510,13 @@ FORMS = {
     "closure": f"x = q.flatten(0, 1)\n    def g():\n        return {CALL}\n    return g()",
     "comprehension": f"return [{CALL} for x in [q.flatten(0, 1)]]",
     "or": f"x = o or q.flatten(0, 1)\n    return {CALL}",
+    "lambda": f"g = lambda x: {CALL}\n    return g(q.flatten(0, 1))",
+    "starred call": f"def g(x, o):\n        return {CALL}\n    return g(*(q.flatten(0, 1), o))",
+    "attribute": f"g.x = q.flatten(0, 1)\n    return {KERNEL.format('g.x', 'o')}",
+    "generator": f"def g():\n        yield q.flatten(0, 1)\n    (x,) = g()\n    return {CALL}",
+    "row of a loop": f"for x in q:\n        y = {CALL}\n    return y",
+    "numbered row": f"for i, x in enumerate(q):\n        y = {CALL}\n    return y",
+    "index of a row": f"for i in range(B):\n        x = q[i]\n        y = {CALL}\n    return y",
     "other branch": f"if o:\n        g\n    else:\n        x = q.flatten(0, 1)\n    return {CALL}",
 }
 
@@ -461,6 +544,8 @@ def test_fold_that_does_not_reach_rope_is_silent(tmp_path: Path, body: str) -> N
 
 MODULES = {
     "an attribute": "self.rope = nn.RoPE(8)",
+    "one of two": "self.rope, self.other = nn.RoPE(8), 3",
+    "a factory": "self.rope = make_rope(8)",
     "a conditional": "self.rope = nn.RoPE(8) if dims else nn.RoPE(4)",
     "a helper": "self.rope = initialize_rope(8)",
     "not known": "pass",
@@ -470,6 +555,7 @@ MODULES = {
 @pytest.mark.parametrize("made", MODULES.values(), ids=MODULES)
 def test_modules_like_rope_are_known(tmp_path: Path, made: str) -> None:
     code = (
+        "def make_rope(dims):\n    return nn.RoPE(dims)\n\n\n"
         f"class A(nn.Module):\n    def __init__(self, dims):\n        {made}\n\n"
         "    def __call__(self, q, cache):\n"
         "        return self.rope(q.flatten(0, 1), offset=cache.offset)\n"
@@ -489,3 +575,84 @@ def test_method_and_inherited_wrapper_are_followed(tmp_path: Path) -> None:
 def test_call_of_something_that_only_sounds_like_rope_is_silent(tmp_path: Path) -> None:
     code = "def f(q, emb):\n    cos, sin = emb.rotary_emb(q.flatten(0, 1), 3)\n    return cos\n"
     assert codes(project(tmp_path, code, "mlx>=0.30")) == []
+
+
+def test_code_of_the_module_itself_is_looked_at(tmp_path: Path) -> None:
+    code = f"q = mx.zeros((1, 2, 1, 8))\nprint({KERNEL.format('q.flatten(0, 1)', '3')})\n"
+    assert codes(project(tmp_path, code, "mlx>=0.30")) == ["AL301"]
+
+
+def test_wrapper_in_another_module_is_followed(tmp_path: Path) -> None:
+    folder = project(tmp_path, "", "mlx>=0.30")
+    (folder / "kernels.py").write_text(
+        "import mlx.core as mx\n\n\nclass Turn:\n    def __call__(self, x, o):\n"
+        f"        return {CALL}\n"
+    )
+    (folder / "model.py").write_text(
+        "from kernels import Turn\n\n\nclass A:\n    def __init__(self):\n"
+        "        self.turn = Turn()\n\n    def __call__(self, q, o):\n"
+        "        return self.turn(q.flatten(0, 1), o)\n"
+    )
+    (finding,) = [f for f in check(folder) if f.code == "AL301"]
+    assert (finding.path.name, finding.span.line) == ("model.py", 9)
+
+
+ONE = [
+    "mx.array([o])",
+    "mx.array((o,))",
+    "mx.array(o)[None]",
+    "mx.array(o)[mx.newaxis]",
+    "mx.expand_dims(o, 0)",
+    "mx.reshape(o, (1,))",
+    "mx.array(3).reshape(-1)",
+    "mx.full([1], o)",
+    "mx.zeros((1,)) + o",
+    "mx.stack([o])",
+    "mx.concatenate([mx.array([o])])",
+    "mx.array([o, o])[:1]",
+    "mx.array([o, o])[-1:]",
+    "mx.maximum(mx.array([o]), 0)",
+]
+
+
+@pytest.mark.parametrize("offset", ONE)
+def test_offset_of_one_element_is_recognised(tmp_path: Path, offset: str) -> None:
+    code = f"def f(q, o):\n    return {KERNEL.format('q', offset)}\n"
+    assert codes(project(tmp_path, code)) == ["AL304"]
+
+
+NOT_ONE = [
+    "mx.array([o]).item()",
+    "mx.array([o])[0]",
+    "mx.array([o]).squeeze()",
+    "mx.max(mx.array([o]))",
+    "mx.repeat(mx.array([o]), B)",
+    "mx.broadcast_to(mx.array([o]), (B,))",
+    "mx.array([o]) + mx.zeros((B,))",
+    "mx.concatenate([mx.array([o]), mx.array([o])])",
+    "mx.stack([mx.array(o) for _ in range(B)])",
+    "mx.array([o, o, o])[:3]",
+]
+
+
+@pytest.mark.parametrize("offset", NOT_ONE)
+def test_other_offsets_are_no_offset_of_one_element(tmp_path: Path, offset: str) -> None:
+    code = f"def f(q, o, B):\n    return {KERNEL.format('q', offset)}\n"
+    assert codes(project(tmp_path, code)) == []
+
+
+SINGLE = {
+    "slice": "return [{} for x in [q[i : i + 1] for i in o]]",
+    "first": "x = q[:1]\n    return {}",
+    "split": "return [{} for x in mx.split(q, q.shape[0])]",
+    "axis": "return [{} for x in [mx.expand_dims(row, 0) for row in q]]",
+    "guard": "x = q\n    if q.shape[0] == 1:\n        return {}",
+    "guard by name": "x = q\n    B, L, D = x.shape\n    if B > 1:\n        return q\n    return {}",
+}
+
+
+@pytest.mark.parametrize("body", SINGLE.values(), ids=SINGLE)
+def test_offset_of_one_element_for_one_sequence_is_right(tmp_path: Path, body: str) -> None:
+    call = KERNEL.format("x", "mx.array([o])")
+    code = f"def f(q, o):\n    {body.format(call)}\n"
+    assert codes(project(tmp_path, code)) == []

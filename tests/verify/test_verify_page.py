@@ -12,7 +12,8 @@ import pytest
 from aliaslint.verify.formats import render
 from aliaslint.verify.model import ArchitectureResult, CacheResult, ScenarioResult, VerifyReport
 
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 FINDING = {
     "code": "AL101",
     "path": "models/gemma3n.py",

@@ -85,6 +85,12 @@ def test_package_without_architectures_is_judged_by_its_caches(
     assert found.exit_status(cured_is_success=cured) == status
 
 
+@pytest.mark.parametrize(("verdict", "status"), [("broken", 1), ("fixed", 1), ("equivalent", 2)])
+def test_caches_decide_where_no_architecture_has_a_verdict(verdict: Verdict, status: int) -> None:
+    found = report("unsupported", caches=(CacheResult("C", "c.py", verdict),))
+    assert found.exit_status() == status
+
+
 def test_json_goes_there_and_back() -> None:
     cache = CacheResult("C", "models/cache.py", "fixed", "", ("offset",), ("offset over trim",))
     before = report("fixed", "equivalent", caches=(cache,), errors=("line",))
@@ -125,6 +131,37 @@ def test_merge_refuses_what_does_not_belong_together(other: VerifyReport, messag
         merge_reports([report("equivalent"), other])
 
 
+@pytest.mark.parametrize(
+    ("shards", "message"),
+    [
+        ([(1, 3), (3, 3)], "shard 2/3 is missing"),
+        ([(2, 3)], "shard 1/3, 3/3 is missing"),
+        ([(1, 2), (1, 3)], "shards of different runs: 1/2, 1/3"),
+    ],
+)
+def test_merge_refuses_an_incomplete_run(shards: list[tuple[int, int]], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        merge_reports([report(shard=shard) for shard in shards])
+
+
+def test_merged_report_is_a_whole_one() -> None:
+    merged = merge_reports([report(shard=(k, 2), planned=0) for k in (1, 2)])
+    assert merged.shard == (1, 1)
+
+
+def test_shard_without_configurations_is_no_failure() -> None:
+    broken = CacheResult("C", "c.py", "broken")
+    assert report(caches=(broken,), shard=(3, 3), planned=2).exit_status() == 0
+
+
+def test_report_of_no_change_is_no_failure_alone_and_merged() -> None:
+    parts = [report(shard=(k, 2), nothing_changed=True) for k in (1, 2)]
+    merged = merge_reports(parts)
+    assert [r.exit_status() for r in (*parts, merged)] == [0, 0, 0]
+    last = render(parts[0], "text").splitlines()[-1]
+    assert last == "no architecture is touched by the changed files"
+
+
 @pytest.mark.parametrize("text", ["no json", "[]", '{"version": "1"}'])
 def test_loading_what_is_no_report(tmp_path: Path, text: str) -> None:
     path = tmp_path / "r.json"
@@ -140,6 +177,12 @@ def test_junit_counts_and_names() -> None:
     assert counts == {"tests": "4", "failures": "1", "errors": "1", "skipped": "1"}
     kinds = [[child.tag for child in case] for case in suite]
     assert kinds == [["failure"], ["system-out"], ["error"], ["skipped"]]
+
+
+@pytest.mark.parametrize(("strict", "failures"), [(False, "0"), (True, "1")])
+def test_junit_fails_where_the_exit_status_does(strict: bool, failures: str) -> None:
+    root = ElementTree.fromstring(render(report("other-divergence"), "junit", strict=strict))
+    assert root[0].get("failures") == failures
 
 
 def test_text_names_the_device_first() -> None:
@@ -228,6 +271,27 @@ def test_merge_on_the_command_line(tmp_path: Path) -> None:
     merged = json.loads(done.output)
     assert [item["architecture"] for item in merged["architectures"]] == ["a", "b"]
     assert done.return_value == 1
+
+
+@pytest.mark.parametrize("option", ["--output-file", "--emit-test"])
+def test_file_that_cannot_be_written_is_told_before_the_work(tmp_path: Path, option: str) -> None:
+    from click.testing import CliRunner
+
+    from aliaslint.cli.verify import command
+
+    path = tmp_path / "nowhere" / "file"
+    done = CliRunner().invoke(command, [str(tmp_path), option, str(path)], standalone_mode=False)
+    assert str(done.exception) == f"{path}: cannot be written: there is no folder {path.parent}"
+
+
+@pytest.mark.parametrize("option", ["--timeout", "--memory"])
+def test_limits_are_positive(option: str) -> None:
+    from click.testing import CliRunner
+
+    from aliaslint.cli.verify import command
+
+    done = CliRunner().invoke(command, [option, "0"])
+    assert (done.exit_code, "0 is not in the range" in done.output) == (2, True)
 
 
 @pytest.mark.parametrize("text", ["3/2", "0/2", "x", "1/", "1/2/3"])

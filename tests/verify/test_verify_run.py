@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -266,3 +267,29 @@ def test_caches_of_a_package_without_models(tmp_path: Path, in_place: bool, verd
     found = run(VerifyRequest(tmp_path, {}, device="cpu"))
     assert [(cache.name, cache.verdict) for cache in found.caches] == [("Paged", verdict)]
     assert found.exit_status() == int(in_place)
+
+
+def test_models_of_a_package_without_caches_use_those_of_mlx_lm(tmp_path: Path) -> None:
+    pytest.importorskip("mlx_lm")
+    models = tmp_path / "server" / "models"
+    models.mkdir(parents=True)
+    (models.parent / "__init__.py").write_text("raise RuntimeError('not needed for its models')\n")
+    (models / "own.py").write_text("from mlx_lm.models.llama import Model, ModelArgs\n")
+    found = run(VerifyRequest(tmp_path, {}, device="cpu"))
+    (result,) = found.architectures
+    assert (result.architecture, result.verdict, result.caches) == (
+        "own",
+        "equivalent",
+        ("KVCache",),
+    )
+
+
+def test_change_that_touches_no_architecture_gives_an_empty_report(tmp_path: Path) -> None:
+    tree, output = tmp_path / "tinylm", tmp_path / "report.json"
+    shutil.copytree(TREE, tree)
+    changed = tree / "notes.py"
+    changed.write_text("")
+    arguments = [str(changed), "--output-format", "json", "--output-file", str(output)]
+    done = CliRunner().invoke(command, arguments, standalone_mode=False)
+    found = json.loads(output.read_text())
+    assert (done.return_value, found["architectures"], found["nothing_changed"]) == (0, [], True)

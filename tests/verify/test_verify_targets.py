@@ -52,6 +52,30 @@ def test_package_without_models_but_with_caches(tmp_path: Path) -> None:
     assert find_target(tmp_path).architectures() == []
 
 
+def test_package_with_models_alone(tmp_path: Path) -> None:
+    models = tmp_path / "server" / "models"
+    models.mkdir(parents=True)
+    (models.parent / "__init__.py").write_text("")
+    (models / "one.py").write_text(MODEL)
+    found = find_target(tmp_path)
+    assert (found.name, found.architectures(), found.cache_package) == ("server", ["one"], "mlx_lm")
+
+
+def test_package_with_caches_uses_its_own(tree: Path) -> None:
+    assert find_target(tree).cache_package == "pkg"
+
+
+def test_fault_needs_a_cache_module(tmp_path: Path) -> None:
+    from aliaslint.verify import VerifyRequest
+    from aliaslint.verify.inject import self_test
+
+    (tmp_path / "models").mkdir()
+    (tmp_path / "__init__.py").write_text("")
+    (tmp_path / "models" / "one.py").write_text(MODEL)
+    with pytest.raises(UserError, match=r"has no models/cache\.py to put a fault into"):
+        self_test(VerifyRequest(tmp_path))
+
+
 def test_missing_place(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="no such file or folder"):
         find_target(tmp_path / "nowhere")
@@ -163,3 +187,29 @@ def test_unknown_architecture_is_one_line(tree: Path) -> None:
     request = VerifyRequest(tree, architectures=("one", "nope"))
     with pytest.raises(VerifyError, match="has no architecture named nope"):
         chosen_plans(request, find_target(tree))
+
+
+def test_configuration_of_an_unknown_architecture_is_one_line(tree: Path) -> None:
+    from aliaslint.verify import VerifyError, VerifyRequest
+    from aliaslint.verify.session import chosen_plans
+
+    request = VerifyRequest(tree, configs={"nope": {}})
+    with pytest.raises(VerifyError, match="has no architecture named nope"):
+        chosen_plans(request, find_target(tree))
+
+
+@pytest.mark.parametrize(
+    ("absent", "named"),
+    [({"mlx"}, "MLX"), ({"numpy"}, "NumPy"), ({"mlx", "numpy"}, "MLX and NumPy")],
+)
+def test_what_is_missing_is_named(
+    monkeypatch: pytest.MonkeyPatch, absent: set[str], named: str
+) -> None:
+    from importlib import util
+
+    from aliaslint.verify import VerifyError
+    from aliaslint.verify.session import require_mlx
+
+    monkeypatch.setattr(util, "find_spec", lambda name: None if name in absent else object())
+    with pytest.raises(VerifyError, match=f"verify needs {named}, which is not installed"):
+        require_mlx()

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aliaslint.findings import Span
+from aliaslint.rules.ropes import sizes
+from aliaslint.rules.ropes.sizes import ANY, Dims
 from aliaslint.rules.ropes.values import (
-    ANY,
     UNKNOWN,
-    Dims,
     Fold,
     OffsetKind,
     Value,
@@ -22,9 +22,14 @@ from aliaslint.rules.ropes.values import (
     without_first,
 )
 
-# They give an array of the same shape and layout.
+# They give an array of the same shape.
 _SAME = frozenset(
-    ("astype", "contiguous", "stop_gradient", "array", "asarray", "negative", "abs", "exp")
+    (
+        *("astype", "contiguous", "stop_gradient", "array", "asarray", "copy", "deepcopy"),
+        *("negative", "abs", "sign", "exp", "log", "square", "sqrt", "rsqrt", "cos", "sin"),
+        *("tanh", "sigmoid", "softmax", "clip", "round", "nan_to_num", "roll", "sort", "cumsum"),
+        *("rms_norm", "layer_norm"),
+    )
 )
 # They give an offset of the shape of their argument; everything else gives an unknown one.
 _VECTORS = frozenset(["arange", "concatenate", "stack", "repeat", "tile"])
@@ -59,10 +64,16 @@ def function(
         return filled(shape)
     if name == "concatenate":
         return concatenated(arguments, keywords, fold)
+    if name == "stack":
+        return stacked(arguments, keywords, fold)
     if name == "split" and arguments:
-        return split(arguments[0])
-    if name in ("atleast_1d", "expand_dims") and arguments:
-        return method("expand_dims", arguments[0], arguments[1:], keywords, fold)
+        return split(arguments, keywords)
+    if name == "atleast_1d" and arguments:
+        scalar = arguments[0].offset in ("zero", "scalar")
+        return expand(arguments[0], 0) if scalar else arguments[0]
+    if name == "take" and len(arguments) > 1 and _axis(arguments[2:], keywords) == 0:
+        scalar = arguments[1].offset in ("zero", "scalar")
+        return without_first(arguments[0], fold()) if scalar else UNKNOWN
     if name in _VECTORS:
         return Value(offset="vector")
     if name in ("maximum", "minimum", "add", "subtract", "multiply", "where"):
@@ -72,7 +83,7 @@ def function(
         return result
     if not arguments:
         return UNKNOWN
-    return method(name, arguments[0], arguments[1:], keywords, fold)
+    return method(name.rpartition(".")[2], arguments[0], arguments[1:], keywords, fold)
 
 
 def method(
@@ -88,20 +99,13 @@ def method(
     if name == "reshape":
         return reshape(receiver, arguments, keywords, fold)
     if name == "flatten":
-        given = [*arguments, UNKNOWN, UNKNOWN]
-        start = _number(keywords.get("start_axis", given[0]), 0)
-        end = _number(keywords.get("end_axis", given[1]), -1)
-        return (
-            UNKNOWN
-            if start is None or end is None
-            else flattened(receiver, start, end, fold(receiver.dims))
-        )
+        return flatten(receiver, arguments, keywords, fold)
     if name == "squeeze":
-        return squeeze(receiver, _axis(arguments, keywords), fold)
+        return squeeze(receiver, _axes(arguments, keywords), fold)
     if name == "expand_dims":
         return expand(receiver, _axis(arguments, keywords))
     if name in ("transpose", "swapaxes", "moveaxis"):
-        return transpose(name, receiver, arguments, keywords)
+        return transpose(name, receiver, arguments, keywords, fold)
     if name in ("item", "tolist"):
         return Value(offset="scalar")
     return UNKNOWN
@@ -118,8 +122,8 @@ def array(value: Value) -> Value:
 
 def filled(shape: Value) -> Value:
     """Return an array of the given shape: `mx.full((1,), v)`, `mx.full(B, v)`."""
-    sizes = shape.parts if shape.parts is not None else (shape,)
-    dims = tuple(part.token or ANY for part in sizes)
+    parts = shape.parts if shape.parts is not None else (shape,)
+    dims = tuple(part.token or ANY for part in parts)
     if len(dims) != 1:
         return Value(dims=dims)
     return Value(dims=dims, offset="one" if dims == ("1",) else "vector")
@@ -134,17 +138,25 @@ def reshape(
         if given[0].token == receiver.fold.source:
             fold.undo(receiver.fold, fold.span)
         return Value(dims=given[0].dims)
-    sizes = sizes_of(given)
-    if sizes is None:
+    new = sizes_of(given)
+    if new is None:
         return UNKNOWN
-    if len(sizes) <= 1:
-        kind = receiver.offset
-        if sizes in (("1",), ("-1",)) and kind in ("zero", "scalar"):
-            kind = "one"
-        return Value(dims=sizes, offset="one" if sizes == ("1",) else kind)
-    if receiver.fold is not None and sizes == receiver.fold.dims and ANY not in sizes:
+    if len(new) <= 1:
+        return Value(dims=new, offset=_one_dimension(receiver, new))
+    if receiver.fold is not None and new == receiver.fold.dims and ANY not in new:
         fold.undo(receiver.fold, fold.span)
-    return reshaped(receiver, sizes, fold(receiver.dims))
+    return reshaped(receiver, new, fold(receiver.dims))
+
+
+def _one_dimension(receiver: Value, new: Dims) -> OffsetKind:
+    """Return what an offset is in a single dimension."""
+    if not new:
+        return "scalar"
+    if new == ("1",) or (receiver.offset in ("zero", "scalar") and new == ("-1",)):
+        return "one"
+    if receiver.dims is not None and any(size != "1" for size in receiver.dims):
+        return "vector"
+    return receiver.offset
 
 
 def sizes_of(arguments: Sequence[Value]) -> Dims | None:
@@ -158,33 +170,51 @@ def sizes_of(arguments: Sequence[Value]) -> Dims | None:
     return tuple(value.token or ANY for value in arguments)
 
 
-def squeeze(receiver: Value, axis: int | None, fold: MakeFold) -> Value:
-    if axis == 0:
-        return without_first(receiver, fold(receiver.dims))
-    if axis is None or receiver.dims is None or not -receiver_rank(receiver) <= axis:
-        return replace(UNKNOWN, fold=receiver.fold)
-    dims = list(receiver.dims)
-    if axis < len(dims):
-        del dims[axis]
-    return replace(receiver, dims=tuple(dims), params=frozenset())
+def flatten(
+    receiver: Value, arguments: Sequence[Value], keywords: Mapping[str, Value], fold: MakeFold
+) -> Value:
+    given = [*arguments, UNKNOWN, UNKNOWN]
+    start = _number(keywords.get("start_axis", given[0]), 0)
+    end = _number(keywords.get("end_axis", given[1]), -1)
+    if start is None or end is None:
+        return UNKNOWN
+    result = flattened(receiver, start, end, fold(receiver.dims))
+    if result.dims is not None and len(result.dims) == 1:
+        return replace(result, offset=_one_dimension(receiver, result.dims))
+    return result
 
 
-def receiver_rank(value: Value) -> int:
-    return len(value.dims or ())
+def squeeze(receiver: Value, axes: Sequence[int] | None, fold: MakeFold) -> Value:
+    """Return the array without these dimensions; None stands for axes that are not known."""
+    rank = receiver.rank
+    if axes is None or rank is None or not all(-rank <= axis < rank for axis in axes):
+        return replace(UNKNOWN, fold=receiver.fold if axes and 0 not in axes else None)
+    gone = {axis % rank for axis in axes}
+    if 0 in gone:
+        receiver = without_first(receiver, fold(receiver.dims))
+        gone = {axis - 1 for axis in gone if axis}
+    dims = tuple(size for axis, size in enumerate(receiver.dims or ()) if axis not in gone)
+    return replace(receiver, dims=dims, params=frozenset())
 
 
 def expand(receiver: Value, axis: int | None) -> Value:
     """Return an array with a new dimension of size 1; a scalar offset gets shape (1,)."""
-    kind: OffsetKind = "one" if receiver.offset in ("zero", "scalar") else "unknown"
+    plain = receiver.offset in ("zero", "scalar", "unknown") and not receiver.dims
+    kind: OffsetKind = "one" if plain else "unknown"  # Of higher rank it would be no offset.
+    kept = receiver.fold if axis not in (0, None) else None
     if receiver.dims is None or axis is None:
-        return Value(offset=kind, fold=receiver.fold if axis not in (0, None) else None)
+        return Value(offset=kind, fold=kept, batch="1" if axis == 0 else "")
     dims = list(receiver.dims)
     dims.insert(axis if axis >= 0 else len(dims) + 1 + axis, "1")
-    return Value(dims=tuple(dims), offset=kind)
+    return Value(dims=tuple(dims), offset=kind, fold=kept if dims[0] == receiver.dims[0] else None)
 
 
 def transpose(
-    name: str, receiver: Value, arguments: Sequence[Value], keywords: Mapping[str, Value]
+    name: str,
+    receiver: Value,
+    arguments: Sequence[Value],
+    keywords: Mapping[str, Value],
+    fold: MakeFold,
 ) -> Value:
     if name == "transpose":
         axes = arguments or ([keywords["axes"]] if "axes" in keywords else [])
@@ -193,22 +223,23 @@ def transpose(
         numbers = tuple(_number(axis, None) for axis in axes)
         if not numbers:
             dims = receiver.dims[::-1] if receiver.dims else None
-            return replace(receiver, dims=dims, fold=None)
+            return replace(receiver, dims=dims, fold=None, heads=False)
         if any(number is None for number in numbers):
             return UNKNOWN
-        return permuted(receiver, tuple(n for n in numbers if n is not None))
+        return permuted(receiver, tuple(n for n in numbers if n is not None), fold(receiver.dims))
     first, second = ([_number(a, None) for a in arguments] + [None, None])[:2]
     rank = receiver.rank or 0
     inside = all(axis is not None and -rank <= axis < rank for axis in (first, second))
     if first is None or second is None or receiver.dims is None or not inside:
         moves_first = 0 in (first, second)
-        return replace(receiver, dims=None, fold=None if moves_first else receiver.fold)
+        kept = None if moves_first else receiver.fold
+        return replace(receiver, dims=None, fold=kept, step="", batch="", heads=False)
     order = list(range(len(receiver.dims)))
     if name == "swapaxes":
         order[first], order[second] = order[second], order[first]
     else:
         order.insert(second % len(order), order.pop(first))
-    return permuted(receiver, tuple(order))
+    return permuted(receiver, tuple(order), fold(receiver.dims))
 
 
 def concatenated(
@@ -227,21 +258,50 @@ def concatenated(
         rank = first.rank
         if rank is not None and rank >= 3:
             assert first.dims is not None
-            dims = (f"{len(pieces)} * {first.dims[0]}", *first.dims[1:])
+            dims = (sizes.product([str(len(pieces)), first.dims[0]]), *first.dims[1:])
             return Value(dims=dims, fold=first.fold or fold())
-        return Value(fold=first.fold, offset="vector" if first.fold is None else "unknown")
-    dims_known = first.dims
-    if dims_known is not None and axis is not None and -len(dims_known) <= axis < len(dims_known):
-        changed = list(dims_known)
-        changed[axis] = ANY
+        one = len(pieces) == 1 and first.offset == "one"
+        kind: OffsetKind = "one" if one else "vector" if first.fold is None else "unknown"
+        return Value(fold=first.fold, offset=kind)
+    known = first.dims
+    if known is not None and axis is not None and -len(known) <= axis < len(known):
+        changed = list(known)
+        total = changed[axis] != ANY
+        changed[axis] = sizes.product([str(len(pieces)), changed[axis]]) if total else ANY
         return Value(dims=tuple(changed), fold=first.fold)
     return Value(fold=first.fold)
 
 
-def split(value: Value) -> Value:
-    """Return the pieces of an array; their sizes are not followed, their rank is."""
+def stacked(arguments: Sequence[Value], keywords: Mapping[str, Value], fold: MakeFold) -> Value:
+    """Return arrays stacked along a new dimension.
+
+    Of arrays of rank 4 a new first dimension puts batches behind it: that is a fold.
+    """
+    pieces = arguments[0].parts if arguments else None
+    axis = _axis(arguments[1:], keywords)
+    axis = 0 if axis is None and "axis" not in keywords and len(arguments) < 2 else axis
+    if pieces and len(pieces) == 1 and not pieces[0].dims and axis == 0:
+        return expand(pieces[0], 0)
+    if not pieces or pieces[0].dims is None or axis != 0:
+        return Value(offset="vector")
+    first = pieces[0]
+    for other in pieces[1:]:
+        first = join(first, other)
+    dims = (str(len(pieces)), *first.dims) if first.dims is not None else None
+    return Value(dims=dims, fold=fold() if first.rank == 4 else None)
+
+
+def split(arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
+    """Return the pieces of an array; their sizes are not followed, their rank is.
+
+    Split into as many as the first size says, each has a first size of 1.
+    """
+    value = arguments[0]
+    given = [*arguments[1:], *[keywords[k] for k in ("indices_or_sections",) if k in keywords]]
+    first = value.dims[0] if value.dims else value.batch
+    alone = "axis" not in keywords and len(given) == 1 and first and given[0].token == first
     dims = (ANY,) * len(value.dims) if value.dims is not None else None
-    piece = Value(dims=dims, fold=value.fold)
+    piece = Value(dims=dims, fold=value.fold, batch="1" if alone else "")
     return Value(parts=(piece, piece))
 
 
@@ -251,7 +311,7 @@ def layer(arguments: Sequence[Value]) -> Value:
         return UNKNOWN
     value = arguments[0]
     dims = (*value.dims[:-1], ANY) if value.dims else None
-    return Value(dims=dims, fold=value.fold)
+    return Value(dims=dims, fold=value.fold, step=value.step)
 
 
 def element(value: Value) -> Value:
@@ -266,7 +326,7 @@ def element(value: Value) -> Value:
 
 def unary(operator: ast.unaryop, value: Value) -> Value:
     if isinstance(operator, ast.Not):
-        return UNKNOWN
+        return Value(facts=value.facts[::-1])
     token = f"-{value.token}" if isinstance(operator, ast.USub) and value.token else ""
     return replace(value, token=token)
 
@@ -282,15 +342,24 @@ _SIGNS: dict[type[ast.operator], str] = {
 def binary(operator: ast.operator, left: Value, right: Value) -> Value:
     """Return the result of an operator: the text of numbers, the shape of arrays."""
     sign = _SIGNS.get(type(operator))
-    token = ""
-    if sign and left.token and right.token and left.dims is None and right.dims is None:
-        token = f"{left.token} {sign} {right.token}"
     if left.parts is not None and right.parts is not None and sign == "+":
         return Value(parts=(*left.parts, *right.parts))
     if sign == "*" and (left.parts or right.parts):
         parts, times = (left.parts, right) if left.parts else (right.parts, left)
         return Value(parts=parts if times.token == "1" else (*(parts or ()), *(parts or ())))
-    return replace(elementwise(left, right), token=token)
+    return replace(elementwise(left, right), token=_token(sign, left, right))
+
+
+def _token(sign: str | None, left: Value, right: Value) -> str:
+    """Return the text of a calculated number, "" if an operand is none."""
+    arrays = left.dims is not None or right.dims is not None
+    if not sign or not left.token or not right.token or arrays:
+        return ""
+    if sign == "*":
+        return sizes.product([left.token, right.token])
+    if sign == "//" and right.token != "1":
+        return f"({left.token} // {right.token})".replace(" * ", "*")
+    return f"{left.token} {sign} {right.token}"
 
 
 def elementwise(left: Value, right: Value) -> Value:
@@ -309,6 +378,8 @@ def elementwise(left: Value, right: Value) -> Value:
         fold=wide.fold or other.fold,
         params=left.params | right.params,
         offset=offset,
+        step=wide.step,
+        batch=wide.batch,
     )
 
 
@@ -318,31 +389,95 @@ def subscript(
     """Return an element of a tuple or shape, or part of an array."""
     if base.shape_of:
         return _size(base, index)
+    if isinstance(index, ast.Constant) and str(index.value) in base.keys:
+        assert base.parts is not None
+        return base.parts[base.keys.index(str(index.value))]
     number = _constant(index)
     if base.parts is not None:
         if number is not None and -len(base.parts) <= number < len(base.parts):
             return base.parts[number]
+        if isinstance(index, ast.Slice):
+            return _sliced(base.parts, index)
         return element(base)
-    if isinstance(index, ast.Constant) and index.value is None:
-        return expand(base, 0)
-    if isinstance(index, ast.Slice):
-        dims = (ANY, *base.dims[1:]) if base.dims else None
-        return Value(dims=dims, fold=base.fold)
-    if isinstance(index, ast.Tuple):
-        return _indexed(base, index)
-    value(index)
-    if number is not None or isinstance(index, ast.Name):
-        return without_first(base, fold())
-    return Value(fold=base.fold)
+    items = index.elts if isinstance(index, ast.Tuple) else [index]
+    return indexed(base, items, fold, value) if items else base
 
 
-def _indexed(base: Value, index: ast.Tuple) -> Value:
-    """Return `x[..., :n]` and the like: rank and fold stay while all parts are slices."""
-    for item in index.elts:
-        ellipsis = isinstance(item, ast.Constant) and item.value is ...
-        if not ellipsis and not isinstance(item, ast.Slice):
+def indexed(
+    base: Value, items: Sequence[ast.expr], fold: MakeFold, value: Callable[[ast.expr], Value]
+) -> Value:
+    """Return `x[..., :n]`, `x[0]`, `x[:, None]` and the like; UNKNOWN where an array indexes."""
+    if base.dims is None:
+        return _indexed_unknown(base, items)
+    named = sum(not _is_none(item) and not _is_ellipsis(item) for item in items)
+    missing: list[ast.expr] = [ast.Slice()] * (len(base.dims) - named)
+    spread = next((i for i, item in enumerate(items) if _is_ellipsis(item)), len(items))
+    full = [*items[:spread], *missing, *items[spread + 1 :]]
+    dims: list[str] = []
+    rest = list(base.dims)
+    result = base
+    for item in full:
+        if _is_none(item):
+            dims.append("1")
+        elif isinstance(item, ast.Slice) and rest:
+            dims.append(_slice_size(item, rest.pop(0)))
+        elif rest and (_constant(item) is not None or value(item).offset in ("zero", "scalar")):
+            if len(rest) == len(base.dims) and not dims:
+                result = without_first(base, fold())
+            rest.pop(0)
+        else:
             return UNKNOWN
-    return Value(dims=(ANY,) * len(base.dims) if base.dims else None, fold=base.fold)
+    kept = None if items and _is_none(items[0]) else result.fold
+    offset: OffsetKind = "one" if dims == ["1"] else base.offset
+    return Value(dims=tuple(dims), fold=kept if len(dims) >= 3 else None, offset=offset)
+
+
+def _indexed_unknown(base: Value, items: Sequence[ast.expr]) -> Value:
+    """Return part of an array of unknown rank: a fold stays while all items are slices."""
+    first = items[0] if items else None
+    if first is not None and _is_none(first):
+        return expand(base, 0)
+    slices = all(isinstance(i, ast.Slice) or _is_ellipsis(i) or _is_none(i) for i in items)
+    if not slices:
+        return UNKNOWN
+    one = isinstance(first, ast.Slice) and _slice_size(first, ANY) == "1"
+    step = base.step if len(items) == 1 or _is_ellipsis(items[0]) else ""
+    kind: OffsetKind = "one" if one and len(items) == 1 else "unknown"
+    return Value(fold=base.fold, step=step, offset=kind, batch="1" if one else "")
+
+
+def _is_none(node: ast.expr) -> bool:
+    return (isinstance(node, ast.Constant) and node.value is None) or (
+        isinstance(node, ast.Attribute) and node.attr == "newaxis"
+    )
+
+
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+def _slice_size(node: ast.Slice, size: str) -> str:
+    """Return the size of a slice: all of it for `:`, 1 for `:1`, `-1:` and `i : i + 1`."""
+    if node.step is not None:
+        return ANY
+    if node.lower is None and node.upper is None:
+        return size
+    lower = 0 if node.lower is None else _constant(node.lower)
+    upper = None if node.upper is None else _constant(node.upper)
+    if (lower, node.upper) == (-1, None) or (lower == 0 and upper == 1):
+        return "1"
+    match node.lower, node.upper:
+        case (ast.expr() as start, ast.BinOp(left=left, op=ast.Add(), right=right)):
+            if ast.unparse(start) == ast.unparse(left) and _constant(right) == 1:
+                return "1"
+    return ANY
+
+
+def _sliced(parts: tuple[Value, ...], index: ast.Slice) -> Value:
+    start = None if index.lower is None else _constant(index.lower)
+    stop = None if index.upper is None else _constant(index.upper)
+    known = (index.lower is None) == (start is None) and (index.upper is None) == (stop is None)
+    return Value(parts=parts[start:stop]) if known and index.step is None else UNKNOWN
 
 
 def _size(shape: Value, index: ast.expr) -> Value:
@@ -350,19 +485,44 @@ def _size(shape: Value, index: ast.expr) -> Value:
     number = _constant(index)
     if number is None:
         return _sizes(shape, index)
+    return Value(token=size_of(shape, number), offset="scalar")
+
+
+def size_of(shape: Value, number: int) -> str:
+    """Return the text of one size of a shape."""
     dims = shape.dims
     if dims is not None and -len(dims) <= number < len(dims) and dims[number] != ANY:
-        return Value(token=dims[number], offset="scalar")
-    return Value(token=f"{shape.shape_of}.shape[{number}]", offset="scalar")
+        return dims[number]
+    return f"{shape.step or shape.shape_of}.shape[{number}]"
 
 
 def _sizes(shape: Value, index: ast.expr) -> Value:
-    match index:
-        case ast.Slice(lower=lower, upper=upper, step=None) if shape.dims is not None:
-            start = None if lower is None else _constant(lower)
-            stop = None if upper is None else _constant(upper)
-            return Value(parts=tuple(Value(token=d) for d in shape.dims[start:stop]))
-    return UNKNOWN
+    """Return the sizes of a slice; of an unknown shape those that are counted from its ends."""
+    if not isinstance(index, ast.Slice) or index.step is not None:
+        return UNKNOWN
+    start = None if index.lower is None else _constant(index.lower)
+    stop = None if index.upper is None else _constant(index.upper)
+    known = (index.lower is None) == (start is None) and (index.upper is None) == (stop is None)
+    if shape.dims is not None and known:
+        return Value(parts=tuple(Value(token=d, offset="scalar") for d in shape.dims[start:stop]))
+    numbers: range | None = None
+    if known and stop is None and start is not None and start < 0:
+        numbers = range(start, 0)
+    elif known and stop is not None and stop > 0 and (start or 0) >= 0:
+        numbers = range(start or 0, stop)
+    if numbers is None:
+        return Value(token=f"{shape.shape_of}.shape[{ast.unparse(index)}]")
+    base = shape.step or shape.shape_of
+    tokens = [f"{base}.shape[{number}]" for number in numbers]
+    return Value(parts=tuple(Value(token=token, offset="scalar") for token in tokens))
+
+
+def multiplied(shape: Value) -> Value:
+    """Return `math.prod(sizes)`."""
+    if shape.parts is not None and all(part.token for part in shape.parts):
+        return Value(token=sizes.product(p.token for p in shape.parts), offset="scalar")
+    text = shape.token or shape.shape_of
+    return Value(token=f"{text}[0] * {text}[1:]" if text else "", offset="scalar")
 
 
 def _constant(node: ast.expr) -> int | None:
@@ -377,6 +537,13 @@ def _constant(node: ast.expr) -> int | None:
 def _axis(arguments: Sequence[Value], keywords: Mapping[str, Value]) -> int | None:
     given = keywords.get("axis", arguments[0] if arguments else UNKNOWN)
     return _number(given, None)
+
+
+def _axes(arguments: Sequence[Value], keywords: Mapping[str, Value]) -> list[int] | None:
+    given = keywords.get("axis", arguments[0] if arguments else UNKNOWN)
+    numbers = [_number(part, None) for part in given.parts or (given,)]
+    known = [number for number in numbers if number is not None]
+    return known if len(known) == len(numbers) else None
 
 
 def _number(value: Value, default: int | None) -> int | None:

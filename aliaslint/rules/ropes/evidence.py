@@ -7,28 +7,24 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from aliaslint.findings import Span
 from aliaslint.program.requirements import Declared
-from aliaslint.rules.ropes.flow import Flow
-from aliaslint.rules.ropes.values import Value
+from aliaslint.rules.ropes.flow import Flow, Reach
 from aliaslint.source.files import SourceFile, split_lines
 
 _ROPE = re.compile(rb"rope|rotary", re.IGNORECASE)
-_FOLD = re.compile(
-    rb"reshape\(\s*(?:[\w.]+\s*,\s*)?(?:shape\s*=\s*)?[(\[]?\s*(?:-1\b|[\w.\[\]-]+\s*\*)"
-    rb"|flatten\((?:[\w.]+,\s*)?(?:0\s*,|start_axis\s*=\s*0|end_axis)"
-    rb"|squeeze\([^)\n]*\b0\b"
-    rb"|concatenate\((?=[^\n]*axis\s*=\s*0)"
-    rb"|concatenate\((?![^\n]*(?:axis\s*=|,)\s*(?:-\d|[1-9])\s*\))"
-    rb"|rope\w*\(\s*\w+\[\w+\]"
+_ROTATES = re.compile(
+    rb"rope\w*(?:\[\w+\])?\s*\(|\bnn\.RoPE\b|fast\.rope|import rope", re.IGNORECASE
 )
-_PRODUCT = re.compile(rb"^\s*(\w+)\s*=\s*[\w.]+\s*\*\s*[\w.]+\s*$", re.MULTILINE)
-_POSITION = rb"(?:offset|pos|start)"
-_MADE_ONE = rb"(?:array\(\s*\[|\(1,\)|expand_dims|\[None\]|atleast_1d|reshape\(-?1\))"
-_ONE_ELEMENT = re.compile(
-    rb"%b[^\n]*%b|%b[^\n]*%b" % (_POSITION, _MADE_ONE, _MADE_ONE, _POSITION), re.IGNORECASE
+_ROTARY = re.compile(rb"rotary\w*\s*\((?=[^)]*\boffset)", re.IGNORECASE)
+_FOLDS = re.compile(
+    rb"reshape|flatten|squeeze|concatenate|stack|take\(|rearrange|\[\s*\w+\s*[\],]|\bfor\b"
+)
+_MADE_ONE = re.compile(
+    rb"array\(\s*[\[(]|\(\s*1\s*,\s*\)|\[\s*1\s*\]|expand_dims|\[\s*None\b|atleast_1d"
+    rb"|(?:full|zeros|ones)\(\s*1\s*,|reshape\(\s*-?1\s*\)|:\s*1\s*\]|\+\s*1\s*\]"
 )
 _BATCH = re.compile(
     r"^(?:Batch\w*(?:Cache|Generator)|batch(?:ed)?_(?:generate|decode|forward|step)|"
@@ -45,32 +41,35 @@ def with_rope(files: Iterable[SourceFile]) -> list[SourceFile]:
     return [source for source in files if _ROPE.search(source.data)]
 
 
-def that_may_fold(files: Sequence[SourceFile]) -> list[SourceFile]:
-    """Return the files in which a folded array may reach RoPE, in themselves or by an import."""
-    ropes = {source.path: source for source in with_rope(files)}
-    folds = {source.path: source for source in files if _may_fold(source.data)}
-    found = {path: ropes[path] for path in ropes.keys() & folds.keys()}
-    helpers = [folds[path] for path in folds.keys() - ropes.keys()]
-    if helpers:
-        giving = [source for source in helpers if gives_folded(source)]
-        found |= {s.path: s for s in _importing(ropes.values(), giving)}
-        found |= {s.path: s for s in _importing(helpers, ropes.values())}
-    return sorted(found.values(), key=lambda source: source.path)
+def reaches(
+    flow: Flow, files: Sequence[SourceFile], wanted: Callable[[SourceFile], bool]
+) -> list[Reach]:
+    """Return what reaches RoPE: in files that call it, and in wanted files that import those.
+
+    Only imports of files matter in which a parameter of a function reaches RoPE.
+    """
+    rotating = [source for source in with_rope(files) if rotates(source.data)]
+    found = flow.reaches([source.path for source in rotating])
+    inside = {source.path for source in rotating}
+    wrappers = {reach.path for reach in found if reach.value.params}
+    others = [s for s in files if s.path not in inside and wanted(s)]
+    callers = _importing(others, [s for s in rotating if s.path in wrappers])
+    return [*found, *flow.reaches([source.path for source in callers])]
 
 
-def gives_folded(source: SourceFile) -> bool:
-    """Whether a function of the file gives back a folded array, so that its importers matter."""
-    flow = Flow([source])
-    return any(_is_folded(value) for value in flow.returned(source.path))
+def rotates(data: bytes) -> bool:
+    """Whether a file calls RoPE, or something named like it, as far as its bytes tell."""
+    return _ROTATES.search(data) is not None or _ROTARY.search(data) is not None
 
 
-def _is_folded(value: Value) -> bool:
-    return value.fold is not None or any(map(_is_folded, value.parts or ()))
+def may_fold(source: SourceFile) -> bool:
+    """Whether a file has an operation that can put heads or batch into dimension 0."""
+    return _FOLDS.search(source.data) is not None
 
 
-def with_one_element_offset(files: Iterable[SourceFile]) -> list[SourceFile]:
-    """Return the files that may give RoPE an offset of shape (1,)."""
-    return [source for source in with_rope(files) if _ONE_ELEMENT.search(source.data)]
+def may_make_one(source: SourceFile) -> bool:
+    """Whether a file may make an array of shape (1,)."""
+    return _MADE_ONE.search(source.data) is not None
 
 
 def decodes_batches(files: Iterable[SourceFile], *, through: str = "") -> bool:
@@ -103,17 +102,6 @@ def place_of(declared: Declared) -> Span:
         return Span(declared.line, column, declared.line, column + len(declared.text))
     start = len(line) - len(line.lstrip()) + 1
     return Span(declared.line, start, declared.line, len(line) + 1)
-
-
-def _may_fold(data: bytes) -> bool:
-    if _FOLD.search(data):
-        return True
-    if b"reshape(" not in data:
-        return False
-    return any(
-        re.search(rb"reshape\(\s*(?:[\w.]+\s*,\s*)?[(\[]?\s*" + name + rb"\b", data)
-        for name in _PRODUCT.findall(data)
-    )
 
 
 def _importing(files: Iterable[SourceFile], modules: Iterable[SourceFile]) -> Iterator[SourceFile]:

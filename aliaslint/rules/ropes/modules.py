@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -22,7 +23,7 @@ class Class:
     attributes: dict[str, list[ast.expr]] = field(default_factory=dict)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Module:
     """A parsed file: what it imports (as dotted names), defines, and assigns."""
 
@@ -33,6 +34,23 @@ class Module:
     functions: dict[str, Function] = field(default_factory=dict)
     classes: dict[str, Class] = field(default_factory=dict)
     variables: dict[str, ast.expr] = field(default_factory=dict)
+    lambdas: dict[ast.Lambda, ast.FunctionDef] = field(default_factory=dict)
+
+    def function_of(self, node: ast.Lambda) -> ast.FunctionDef:
+        """Return a lambda as a function that returns its body, the same one each time."""
+        if node not in self.lambdas:
+            returns = ast.copy_location(ast.Return(node.body), node.body)
+            function = ast.FunctionDef("<lambda>", node.args, [returns], [])
+            self.lambdas[node] = ast.copy_location(function, node)
+        return self.lambdas[node]
+
+    @cached_property
+    def code(self) -> ast.FunctionDef:
+        """What the module does when it is imported or run, as a function without arguments."""
+        defined = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        body = [node for node in self.tree.body if not isinstance(node, defined)]
+        nothing = ast.arguments([], [], None, [], [], None, [])
+        return ast.FunctionDef("<module>", nothing, body, [])
 
 
 class Program:
@@ -41,7 +59,11 @@ class Program:
     def __init__(self, sources: Mapping[Path, str]) -> None:
         self._sources = sources
         self._paths = {dotted(path): path for path in sources}
+        self._named: dict[str, list[str]] = {}  # Import names by their last part.
+        for name in self._paths:
+            self._named.setdefault(name.rpartition(".")[2], []).append(name)
         self._modules: dict[Path, Module | None] = {}
+        self._owners: dict[Function, Module] = {}
         self.classes: dict[str, Class] = {}
 
     def module(self, path: Path) -> Module | None:
@@ -63,15 +85,13 @@ class Program:
 
     def owner(self, function: Function) -> Module | None:
         """Return the module that defines a top-level function."""
-        found = (m for m in self._modules.values() if m and function in m.functions.values())
-        return next(found, None)
+        return self._owners.get(function)
 
     def _by_suffix(self, head: str) -> Path | None:
         """Find a module by the end of its name: the project's import root is not known."""
-        if not head:
-            return None
-        found = [path for name, path in self._paths.items() if name.endswith("." + head)]
-        return found[0] if len(found) == 1 else None
+        near = self._named.get(head.rpartition(".")[2], ())
+        found = [name for name in near if name.endswith(f".{head}")]
+        return self._paths[found[0]] if len(found) == 1 and head else None
 
     def _parse(self, path: Path) -> Module | None:
         try:
@@ -95,6 +115,7 @@ class Program:
                     module.imports[name.asname or name.name] = f"{base}.{name.name}"
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 module.functions[node.name] = node
+                self._owners[node] = module
             case ast.ClassDef():
                 module.classes[node.name] = self._class(module, node)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -108,8 +129,9 @@ class Program:
                 found.methods[item.name] = item
         for inner in ast.walk(node):
             for target, value in _assignments(inner):
-                if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
-                    found.attributes.setdefault(target.attr, []).append(value)
+                match target:
+                    case ast.Attribute(value=ast.Name(id="self"), attr=attr):
+                        found.attributes.setdefault(attr, []).append(value)
         self.classes[found.key] = found
         return found
 
@@ -135,6 +157,8 @@ def resolve(module: Module, node: ast.expr) -> str | None:
 
 def _assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     match node:
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            yield from zip(names, values, strict=False)
         case ast.Assign(targets=targets, value=value):
             for target in targets:
                 yield target, value

@@ -39,11 +39,18 @@ class TooBig(Exception):
 
 
 def build(
-    package: str, model_type: str, names: Mapping[str, Any], given: Mapping[str, Any], seed: int
+    package: str,
+    caches: ModuleType,
+    model_type: str,
+    names: Mapping[str, Any],
+    given: Mapping[str, Any],
+    seed: int,
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the model with seeded weights, and the configuration that made it."""
+    """Return the model with seeded weights, and the configuration that made it.
+
+    `caches` is the module that makes its plain caches.
+    """
     module = importlib.import_module(f"{package}.models.{model_type}")
-    caches = importlib.import_module(f"{package}.models.cache")
 
     def attempt(config: dict[str, Any]) -> Any:
         mx.random.seed(seed)

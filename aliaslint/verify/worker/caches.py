@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
@@ -16,10 +15,10 @@ Caches = list[Any]
 
 
 class CacheMaker:
-    """The cache constructors of one package, bound to one model."""
+    """The cache constructors of one cache module, bound to one model."""
 
-    def __init__(self, package: str, model: Any) -> None:
-        self.module: ModuleType = importlib.import_module(f"{package}.models.cache")
+    def __init__(self, module: ModuleType, model: Any) -> None:
+        self.module = module
         self.model = model
 
     def plain(self) -> Caches:

@@ -48,7 +48,10 @@ def read_line() -> bytes:
 
 
 class Worker:
-    """Holds the imported tree; `setup` names the package, its folder, its text and semantics."""
+    """Holds the imported tree; `setup` names the package, its folder, its text and semantics.
+
+    `beside` are other packages whose caches it uses, which get the same semantics.
+    """
 
     def __init__(self, setup: Mapping[str, Any]) -> None:
         from aliaslint.verify.worker import package
@@ -61,6 +64,8 @@ class Worker:
         if forces is not None:
             forces = {Path(p): [Force(*item) for item in items] for p, items in forces.items()}
         package.install(setup["package"], self.folder, replaced, forces)
+        for name, folder in setup["beside"].items():
+            package.install(name, Path(folder), {}, None if forces is None else {})
         if setup["rope"]:
             put_rope(setup["rope"])
         self.running: dict[int, tuple[Mapping[str, Any], float]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -26,10 +27,12 @@ def run_architecture(task: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said):
-            model, config = build(package, model_type, task["names"], task["config"], task["seed"])
+            caches = importlib.import_module(f"{task['caches']}.models.cache")
+            own = (task["names"], task["config"], task["seed"])
+            model, config = build(package, caches, model_type, *own)
         if task["dtype"] != "float32":
             model.set_dtype(getattr(mx, task["dtype"]))
-        session = Session(model, CacheMaker(package, model), _vocabulary(config))
+        session = Session(model, CacheMaker(caches, model), _vocabulary(config))
         kinds = sorted({type(cache).__name__ for cache in walk(session.maker.plain())})
     except Unsupported as reason:
         return {"status": "unsupported", "reason": str(reason)}
