@@ -187,10 +187,10 @@ class Reach:
             key = self.variable_key(module, name) if name.startswith(":") else name
             if key is not None:
                 unit.captures |= self.bits.capture(key)
-        unit.leaks = self._leaks(found, module, unit.class_key)
         unit.leads_to = list(dict.fromkeys(self._mentioned(unit, found, function)))
 
     def _fill_updates(self, unit: Unit, found: Scan) -> None:
+        """Look at what a function updates, once all classes have been met."""
         module = self.kinds.modules.by_id[found.function.module]
         unit.leaks = self._leaks(found, module, unit.class_key)
         for update in found.updates:
@@ -199,44 +199,6 @@ class Reach:
             type_ = self.kinds.expression(update.base, update.function, unit.class_key)
             if type_ <= ARRAY | NONE or ("array" in type_ and isinstance(update.base, ir.Attr)):
                 unit.sure |= bits
-
-    def _leaks(self, found: Scan, module: Module, class_key: str | None) -> int:
-        """Return the captures that are stored, given back or handed to what may store them."""
-        values = [*found.returned, *found.stored]
-        for site in found.calls:
-            if self._may_store(site.call, site.function, class_key):
-                values.extend((arg.value, site.function) for arg in site.call.args)
-        leaks = 0
-        for name in found.filled:
-            leaks |= self.bits.capture(name)
-        for value, function in values:
-            for name in self.sources(value, function, found, class_key, set()):
-                if name == "*":
-                    return -1
-                if name.startswith(":"):
-                    name = self.variable_key(module, name) or name
-                if name[0] not in "=%?":
-                    leaks |= self.bits.capture(name)
-        return leaks
-
-    def _may_store(self, call: ir.Call, function: ir.Function, class_key: str | None) -> bool:
-        for atom in self.kinds.expression(call.fn, function, class_key):
-            callee, _ = self._callee(atom)
-            if isinstance(atom, ClassOf) or (callee is not None and self.scan_of(callee).stored):
-                return True
-        return False
-
-    def scans(self) -> list[Scan]:
-        return list(self._scans.values())
-
-    def _fill_function(self, unit: Unit, function: ir.Function) -> None:
-        found = unit.scan = self.scan_of(function)
-        module = self.kinds.modules.by_id[function.module]
-        for name in found.captures:
-            key = self.variable_key(module, name) if name.startswith(":") else name
-            if key is not None:
-                unit.captures |= self.bits.capture(key)
-        unit.leads_to = list(dict.fromkeys(self._mentioned(unit, found, function)))
 
     def _mentioned(self, unit: Unit, found: Scan, function: ir.Function) -> Iterator[Node]:
         module = self.kinds.modules.by_id[function.module]

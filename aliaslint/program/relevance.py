@@ -63,8 +63,8 @@ class Relevance:
 
     def matters(self, function: ir.Function, class_key: str | None) -> bool:
         """True if the function, with this class as its receiver's, is to be interpreted."""
-        while function.parent is not None:
-            function, class_key = function.parent, function.parent.class_key
+        while (outer := function.parent) is not None:
+            function, class_key = outer, outer.class_key
         if function.key in self.local:
             return True
         unit = self.reach.units.get(("f", function.key, class_key or ""))

@@ -273,9 +273,9 @@ class Walk:
                     self.value(operand, kept=late or how == "repeat")
             case ir.Item(obj=obj, index=index, operands=operands):
                 self.value(obj, kept=kept)
-                for operand in (index, *operands):
-                    if operand is not None:
-                        self.value(operand, kept=False)
+                for part in (index, *operands):
+                    if part is not None:
+                        self.value(part, kept=False)
             case ir.Choice(test=test, then=then, other=other):
                 self.value(test, kept=False)
                 self.value(then, kept)
