@@ -154,6 +154,9 @@ class Reach:
             self._scans[function.key] = scan(function, module.mlx_names)
         return self._scans[function.key]
 
+    def scans(self) -> list[Scan]:
+        return list(self._scans.values())
+
     def _leaks(self, found: Scan, module: Module, class_key: str | None) -> int:
         """Return the captures that are stored, given back or handed to what may store them."""
         values = [*found.returned, *found.stored]
