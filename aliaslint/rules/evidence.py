@@ -232,13 +232,22 @@ def classify(evidence: Evidence, fault: Fault) -> tuple[str, Where] | None:
         # Which class runs is a guess: that somebody keeps a buffer of the cache, too.
         return "AL102", handed or capture_place(victim) or site.where
     if handed is not None:
-        return "AL201", handed
+        given = site.via == "attr-item" and through_protocol(evidence.analysis, mark)
+        return ("AL102" if given and handed.module == site.where.module else "AL201"), handed
     if victim.kind == "capture" and victim.where is not None:
         return "AL101", victim.where
     where = capture_place(victim)
     if where is not None and victim.kind in {"param", "fresh", "token"}:
         return "AL101", where
     return "AL201", (victim.where or site.where)
+
+
+def through_protocol(analysis: Analysis, mark: Mark) -> bool:
+    """True if the update runs inside a call of the cache protocol: what a cache is given there,
+    it is given for good, and what it gives back is used before the next step."""
+    keys = [key for where in mark.chain for key in analysis.resolved.get(where, ())]
+    names = (key.split(":")[1].rpartition(".")[2] for key in keys if key.count(":") > 1)
+    return any(name in analysis.protocol for name in names)
 
 
 def has_owner(victim: Prov, mark: Mark) -> bool:
