@@ -20,6 +20,7 @@ FLOOR = {"float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}
 CEILING = {"float32": 1e-2, "float16": 5e-2, "bfloat16": 0.4}
 MARGIN = 10.0
 ALONE = "sequential"
+NO_POWER = "shifting the offset by one changes nothing"
 _NUMBER = re.compile(r"\d[\d.]*(?:e[+-]\d+)?")
 
 
@@ -136,12 +137,16 @@ def judge_architecture(
         if not (scenario.name == ALONE and scenario.verdict == "equivalent"):
             by_verdict.setdefault(scenario.verdict, []).append(scenario)
     verdict = _worst(by_verdict)
+    powerless = power is not None and power <= relative
     if verdict == "equivalent":
         if power is None:
             return "no-power", "the control run could not be made"
-        if power <= relative:
-            return "no-power", "shifting the offset by one changes nothing"
-    return verdict, _reason(verdict, by_verdict)
+        if powerless:
+            return "no-power", NO_POWER
+    reason = _reason(verdict, by_verdict)
+    if verdict == "other-divergence" and powerless:
+        return verdict, f"{reason} | no-power: {NO_POWER}"
+    return verdict, reason
 
 
 def _worst(by_verdict: dict[Verdict, list[ScenarioResult]]) -> Verdict:

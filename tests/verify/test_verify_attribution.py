@@ -127,6 +127,16 @@ def test_verdict_of_an_architecture(
     assert attribution.judge_architecture(scenarios(*verdicts), power, 1e-4)[0] == verdict
 
 
+@pytest.mark.parametrize(("power", "told"), [(0.0, True), (1.0, False), (None, False)])
+def test_divergence_that_says_nothing_about_offsets_says_so(
+    power: float | None, told: bool
+) -> None:
+    found = scenarios("equivalent", "other-divergence")
+    verdict, reason = attribution.judge_architecture(found, power, 1e-4)
+    ending = " | no-power: shifting the offset by one changes nothing"
+    assert (verdict, reason.endswith(ending)) == ("other-divergence", told)
+
+
 def test_decoding_one_by_one_alone_is_no_equivalence() -> None:
     alone = ScenarioResult("sequential", "equivalent")
     assert attribution.judge_architecture([alone], 1.0, 1e-4)[0] == "unsupported"
