@@ -93,8 +93,16 @@ def test_a_touched_file_is_unchanged(place: Path, counted: Counted) -> None:
 
 def test_another_selection_needs_no_analysis(place: Path, counted: Counted) -> None:
     check(place)
-    check(place, selection=Selection(select=("AL1",)))
+    check(place, selection=Selection(select=("AL101",)))
     assert counted.calls == 1
+
+
+def test_what_captures_outlive_is_looked_for_when_it_is_asked_for(
+    place: Path, counted: Counted
+) -> None:
+    check(place)
+    check(place, selection=Selection(select=("AL1",)))  # AL102 among them
+    assert counted.calls == 2
 
 
 def test_without_the_cache_every_run_is_analysed(place: Path, counted: Counted) -> None:

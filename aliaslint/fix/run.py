@@ -75,6 +75,7 @@ class _Work:
             rounds = [self.round(actions) for actions in ROUNDS[self.options.strategy]]
             if not any(rounds):
                 break
+            self.banned.clear()  # what failed before an edit may work after it
 
     def has_brought_anything(self, before: Sequence[Finding]) -> bool:
         """Whether anything is found now where nothing was among the findings `before`."""

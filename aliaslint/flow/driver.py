@@ -71,10 +71,11 @@ def try_again(analysis: Analysis, costly: list[Root], lines: int) -> None:
         return root[0].key not in urgent, root[0].name == "<module>", last - first
 
     costly = sorted(costly, key=rank)
+    fuel = max(MAX_FUEL, budget // max(len(costly), 1))
     for function, cls in costly:
-        if budget <= 0 or not analyse_root(analysis, function, cls, MAX_FUEL):
+        if budget <= 0 or not analyse_root(analysis, function, cls, fuel):
             analysis.abandoned += 1
-        budget -= MAX_FUEL - analysis.fuel
+        budget -= fuel - analysis.fuel
 
 
 def module_roots(analysis: Analysis, module: Module) -> Iterator[Root]:
