@@ -13,7 +13,7 @@ from aliaslint.verify.configs import Plan
 from aliaslint.verify.model import ArchitectureResult, Verdict
 from aliaslint.verify.pool import NOT_RUN, Answer
 
-TWINS = {"disk": ("disk", "disk-again"), "value": ("value", "value-again")}
+TWINS = {tree: (tree, f"{tree}-again") for tree in ("disk", "value", "rewritten")}
 
 
 @dataclass
@@ -80,16 +80,47 @@ def measured_plan(state: Collected) -> Measured:
 
 
 def add_noise(measured: Measured, state: Collected) -> Measured:
-    """`measured` with what two runs of one tree differ by, from a repetition."""
+    """`measured` with what runs of one tree differ by, from two repetitions of every tree."""
     try:
-        trees = loaded_trees(state)
+        runs = loaded_trees(state)
     except Missing:
         return measured
-    noisy = [
-        replace(m, noise=max(noise(m.name, trees[a], trees[b]) for a, b in TWINS.values()))
-        for m in measured.measurements
-    ]
+    once, twice = (
+        {tree: runs[twins[i]] for tree, twins in TWINS.items() if twins[i] in runs} for i in (0, 1)
+    )
+    noisy = [replace(m, noise=max(m.noise, unrest(m, once, twice))) for m in measured.measurements]
     return Measured(measured.result, noisy)
+
+
+def unrest(first: Measurement, once: Mapping[str, TreeRun], twice: Mapping[str, TreeRun]) -> float:
+    """What the runs of a tree differ by, and by how much the trees differ otherwise than at first.
+
+    Runs that read memory which they never wrote may agree by chance; what they differ from other
+    trees by then does not come out the same again.
+    """
+    gaps = [noise(first.name, once[tree], twice[tree]) for tree in once]
+    for trees in (once, twice):
+        again = measure(first.name, {"rewritten": trees["disk"], **trees})
+        gaps += [drift(first.alias, again.alias), drift(first.rewrite, again.rewrite)]
+    return max(gaps)
+
+
+def drift(one: float | None, two: float | None) -> float:
+    """By how much two differences differ; 0 where one is not known."""
+    if one is None or two is None or one == two:
+        return 0.0
+    return abs(one - two)
+
+
+def unlike(before: Measured, after: Measured, relative: float) -> bool:
+    """Whether the trees differ from each other otherwise than they did before."""
+    known = {m.name: m for m in before.measurements}
+    return any(
+        max(drift(m.alias, known[m.name].alias), drift(m.rewrite, known[m.name].rewrite))
+        > relative * max(1.0, m.scale)
+        for m in after.measurements
+        if m.name in known
+    )
 
 
 def same_noise(before: Measured, after: Measured) -> Measured:

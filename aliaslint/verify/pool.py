@@ -54,7 +54,7 @@ class _Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stream,
-                env=dict(self.environment),
+                env={**self.environment, **self.setup.get("environment", {})},
                 cwd=folder,
                 start_new_session=True,
             )
@@ -96,7 +96,8 @@ class Pool:
     """Runs tasks in the workers of several trees, at most `jobs` at a time over all of them.
 
     With `inline` each task gets a process of its own; without, each tree has one process that
-    forks a child a task. `folder` is where the processes stand.
+    forks a child a task. `folder` is where the processes stand. A tree's setup may add to their
+    environment, under "environment".
     """
 
     def __init__(

@@ -7,6 +7,8 @@ import pytest
 np = pytest.importorskip("numpy")
 
 from aliaslint.verify.compare import TreeRun, distance, largest, measure, noise  # noqa: E402
+from aliaslint.verify.gather import Measured, drift, unlike, unrest  # noqa: E402
+from aliaslint.verify.model import ArchitectureResult  # noqa: E402
 
 INDEX = [[0, 4], [0, 5], [1, 2], [1, 3]]
 
@@ -75,3 +77,42 @@ def test_noise_is_what_two_runs_of_one_tree_differ_by() -> None:
     one, two = tree({"history": [0.0] * 4}), tree({"history": [0.0, 0.0, 0.5, 0.0]})
     assert noise("history", one, two) == 0.5
     assert noise("rotation", one, two) == 0.0
+
+
+def trees(disk: float, value: float, rewritten: float) -> dict[str, TreeRun]:
+    alone = {"sequential": [0.0] * 4}
+    given = {"disk": disk, "value": value, "rewritten": rewritten}
+    return {name: tree({**alone, "history": [0.0, 0.0, 0.0, v]}) for name, v in given.items()}
+
+
+def test_true_difference_between_trees_comes_out_the_same_again() -> None:
+    first = measure("history", trees(3.0, 0.0, 0.0))
+    assert unrest(first, trees(3.0, 0.0, 0.0), trees(3.0, 0.0, 0.0)) == 0.0
+
+
+def test_difference_that_does_not_come_again_is_noise() -> None:
+    first = measure("history", trees(0.0, 0.0, 3.0))
+    assert unrest(first, trees(0.0, 0.0, 0.0), trees(0.0, 0.0, 0.0)) == 3.0
+
+
+def test_tree_without_rewriting_stands_for_both() -> None:
+    first = measure("history", trees(3.0, 0.0, 3.0))
+    once = {name: run for name, run in trees(3.0, 0.0, 0.0).items() if name != "rewritten"}
+    assert unrest(first, once, once) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "expected"),
+    [(1.0, 3.5, 2.5), (None, 1.0, 0.0), (float("inf"), float("inf"), 0.0)],
+)
+def test_drift_of_two_differences(one: float | None, two: float, expected: float) -> None:
+    assert drift(one, two) == expected
+
+
+@pytest.mark.parametrize(("again", "expected"), [(3.0, False), (3.0 + 1e-6, False), (2.0, True)])
+def test_compilation_that_changes_how_trees_differ_is_noticed(again: float, expected: bool) -> None:
+    result = ArchitectureResult("a", "fixed")
+    before, after = (
+        Measured(result, [measure("history", trees(v, 0.0, 0.0))]) for v in (3.0, again)
+    )
+    assert unlike(before, after, 1e-5) is expected
