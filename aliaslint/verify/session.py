@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,10 +18,11 @@ from aliaslint import __version__
 from aliaslint.findings import Finding
 from aliaslint.report.json import finding_object
 from aliaslint.verify import configs
+from aliaslint.verify.aside import Aside
 from aliaslint.verify.configs import Plan
 from aliaslint.verify.gather import judge
 from aliaslint.verify.model import ArchitectureResult, VerifyReport, VerifyRequest
-from aliaslint.verify.sweep import RECHECKED, Progress, Sweep, VerifyError
+from aliaslint.verify.sweep import RECHECKED, Early, Progress, Sweep, VerifyError
 from aliaslint.verify.target import Target, find_target
 
 
@@ -47,19 +49,25 @@ def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyRepor
     require_mlx()
     target = find_target(request.target)
     with working_folder() as folder:
-        bare = Sweep(replace(request, rewritten={}), target, folder)
+        beside = max(1, request.jobs - 1)  # One core is left to the analysis.
+        bare = Sweep(replace(request, rewritten={}, jobs=beside), target, folder)
         bare.preflight()  # What cannot run at all says so before the long work begins.
         if request.nothing_changed:
             return _report(request, bare, (), nothing_changed=True)
         planned = chosen_plans(request, target)
         which, of = request.shard
         plans = planned[which - 1 :: of]
+        early: Early = {}
         if request.rewritten is None:
             progress.rewriting()
-        request = with_rewrite(request, target)
+            asked = Aside(partial(with_rewrite, request, target))
+            early = bare.early(plans, lambda: asked.done)
+            request = asked.result()
+        else:
+            request = with_rewrite(request, target)
         sweep = Sweep(request, target, folder)
-        sweep.facts = bare.facts
-        measured = sweep.measure(plans, progress)
+        sweep.facts, sweep.serial = bare.facts, bare.serial
+        measured = sweep.measure(plans, progress, early)
         measured = sweep.with_noise(measured)
         judged, relative = judge(measured, request.dtype)
         judged = sweep.with_plain_rope(judged, relative)

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from aliaslint.errors import UserError
@@ -27,10 +28,11 @@ from aliaslint.verify.model import (
     CacheResult,
     VerifyRequest,
 )
-from aliaslint.verify.pool import Answer, Pool, child_environment
+from aliaslint.verify.pool import NOT_RUN, Answer, Pool, child_environment
 from aliaslint.verify.target import Target, TargetError, installed_package
 
 Setups = Mapping[str, Mapping[str, Any]]
+Early = Mapping[int, tuple[Answer, Mapping[str, Any] | None]]
 # glibc fills what it hands out with the bytes 0x41 and what it gets back with 0xbe, in float32
 # 12.08 and -0.37: a model that reads what it never wrote gives other logits, instead of those
 # that chance left in memory.
@@ -89,11 +91,22 @@ class Sweep:
             raise VerifyError(f"MLX does not work here: {reason}")
         self.facts = result
 
-    def measure(self, plans: Sequence[Plan], progress: Progress) -> list[Measured]:
-        """Run every plan in every tree, without compilation."""
+    def early(self, plans: Sequence[Plan], enough: Callable[[], bool]) -> Early:
+        """What the tree on disk answers, plan by plan, until it is enough."""
+        tasks = [self._architecture_task("disk", index, plan) for index, plan in enumerate(plans)]
+        answers = self._results(
+            tasks, self.setups, self.inline, compile_on=False, wanted=lambda task: not enough()
+        )
+        return {a.task["index"]: (a, result) for a, result in answers if a.problem != NOT_RUN}
+
+    def measure(
+        self, plans: Sequence[Plan], progress: Progress, early: Early | None = None
+    ) -> list[Measured]:
+        """Run every plan in every tree, without compilation; what was answered early is known."""
         progress.started(len(plans), str(self.facts["device"]), str(self.facts["mlx"]))
         found = {}
-        for index, state in self._collected(plans, self.setups, compile_on=False):
+        known = early or {}
+        for index, state in self._collected(plans, self.setups, compile_on=False, early=known):
             found[index] = measured_plan(state)
             progress.finished(found[index].result.title)
         return [found[index] for index in sorted(found)]
@@ -188,14 +201,21 @@ class Sweep:
         return next(plan for plan in plans if plan.variant == result.variant)
 
     def _collected(
-        self, plans: Sequence[Plan], setups: Setups, compile_on: bool
+        self,
+        plans: Sequence[Plan],
+        setups: Setups,
+        compile_on: bool,
+        early: Early = MappingProxyType({}),
     ) -> Iterator[tuple[int, Collected]]:
-        """Yield each plan when all trees have answered for it."""
+        """Yield each plan when all trees have answered for it; `early` are answers of "disk"."""
         collected = [Collected(plan) for plan in plans]
+        for index, (answer, result) in early.items():
+            collected[index].answers["disk"], collected[index].results["disk"] = answer, result
         tasks = [
             self._architecture_task(tree, index, plan)
             for index, plan in enumerate(plans)
             for tree in setups
+            if tree not in collected[index].answers
         ]
 
         def wanted(task: Mapping[str, Any]) -> bool:

@@ -144,6 +144,17 @@ def test_nothing_is_written_into_the_tree(report: VerifyReport) -> None:
     assert not list(TREE.rglob("__pycache__"))
 
 
+def test_what_was_run_before_the_rewrite_is_known_gives_the_same_verdicts(
+    tmp_path: Path, by_name: dict[str, ArchitectureResult]
+) -> None:
+    tree = tmp_path / "tinylm"
+    shutil.copytree(TREE, tree)
+    names = ("crashing", "healthy", "paged", "stale", "unmasked")
+    wanted = VerifyRequest(tree, None, (), names, device="cpu", timeout=8.0, memory=2.0)
+    found = {result.architecture: result.verdict for result in run(wanted).architectures}
+    assert found == {name: by_name[name].verdict for name in names}
+
+
 def test_rewrite_that_cures_nothing_is_told() -> None:
     result = run(replace(request("stale"), rewritten={}, edits=())).architectures[0]
     assert (result.verdict, "not cured" in result.reason) == ("broken", True)
