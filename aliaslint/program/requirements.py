@@ -121,6 +121,21 @@ def admitted(declared: Sequence[Declared], releases: Iterable[str]) -> list[str]
     return []
 
 
+def named(declared: Iterable[Declared]) -> set[str]:
+    """Return the versions that the specifiers name, of `==0.31.*` its first one."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    found = set()
+    for item in declared:
+        try:
+            versions = [s.version.removesuffix(".*") for s in SpecifierSet(item.specifier or "")]
+            found |= {version for version in versions if Version(version)}
+        except (InvalidSpecifier, InvalidVersion):
+            continue
+    return found
+
+
 def in_order(versions: Iterable[str]) -> list[str]:
     """Return versions sorted, lowest first."""
     from packaging.version import Version
