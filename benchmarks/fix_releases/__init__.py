@@ -10,6 +10,7 @@ one by one (with `make_prompt_cache`) and in a batch (with `batch_generate`).
 
 A release passes if nothing that can be fixed safely is left, what could be imported still can,
 what black or ruff would leave alone still is, and it generates what it did; a batch that gave
-something else than its prompts one by one may change, and only to that. The exit status is 1 if
-one does not pass.
+something else than its prompts one by one may change, and only to that. A tiny model that cannot
+be made shows nothing, so a release with one does not pass either. The exit status is 1 if one does
+not pass.
 """

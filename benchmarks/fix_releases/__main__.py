@@ -155,6 +155,7 @@ def judged(row: Row, before: Mapping[str, Any], after: Mapping[str, Any]) -> Row
     if before["caches"] != after["caches"]:
         wrong.append("the caches give back something else")
     old, new = before.get("models", {}), after.get("models", {})
+    wrong += [f"{name} was not tried: {was}" for name, was in old.items() if isinstance(was, str)]
     alone = {name: same(old[name], new[name], "alone") for name in old}
     wrong += [f"{name} generates something else" for name, equal in alone.items() if not equal]
     batch = {name: batches(old[name], new[name]) for name in old}

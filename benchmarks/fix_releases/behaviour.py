@@ -104,7 +104,8 @@ def generated(package: str, model_type: str) -> dict[str, Any]:
     from aliaslint.verify.worker.build import build
 
     plan = configs.plans(model_type)[0]
-    model, _ = build(package, model_type, configs.names(), plan.values, SEED)
+    caches = importlib.import_module(f"{package}.models.cache")
+    model, _ = build(package, caches, model_type, configs.names(), plan.values, SEED)
     return {
         "alone": attempt(lambda: alone(package, model)),
         "batch": attempt(lambda: batched(package, model)),

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +14,7 @@ from benchmarks.accuracy import capture_sites, mutate, packages, score
 from benchmarks.accuracy.layers import LAYER_SHAPES, layer_mutants
 from benchmarks.accuracy.rewrites import rewritten
 from benchmarks.accuracy.shapes import SHAPES
-from benchmarks.fix_releases.__main__ import Row, batches, judged
+from benchmarks.fix_releases.__main__ import BEHAVIOUR, Row, batches, judged
 
 ATTENTION = """\
 import mlx.core as mx
@@ -169,6 +173,26 @@ def test_a_fixed_release_that_does_something_else_is_wrong(
     change: dict[str, object], reason: str
 ) -> None:
     assert judged(Row("pkg 1"), TREE, {**TREE, **change}).wrong == (reason,)
+
+
+def test_a_release_whose_models_cannot_be_made_is_wrong() -> None:
+    tree = {**TREE, "models": {"llama": "ERROR: TypeError: x"}}
+
+    assert judged(Row("pkg 1"), tree, tree).wrong == ("llama was not tried: ERROR: TypeError: x",)
+
+
+@pytest.mark.slow
+def test_the_tiny_models_of_the_installed_release_can_be_made() -> None:
+    package = pytest.importorskip("mlx_lm")
+    root = Path(package.__file__).parents[1]
+    command = [sys.executable, BEHAVIOUR, root, "mlx_lm"]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    models = json.loads(done.stdout.splitlines()[-1])["models"]
+    assert {"llama", "gemma3_text", "gemma3n"} == set(models)
+    for made in models.values():
+        assert made["batch"] == made["alone"]
 
 
 def test_a_release_with_a_safe_fix_left_is_wrong() -> None:
