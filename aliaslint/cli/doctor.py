@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from aliaslint.cli.options import text_or_json
 from aliaslint.errors import UserError
 
 if TYPE_CHECKING:
@@ -20,13 +21,7 @@ _ROWS = 12
 
 
 @click.command("doctor")
-@click.option(
-    "--output-format",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="How to say it.",
-)
+@text_or_json("How to say it.")
 def command(output_format: str) -> int:
     """Say whether this environment computes right results.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from aliaslint.cli.options import python_option, text_or_json, wants_color
 from aliaslint.errors import UserError
 
 _PLACE = re.compile(r"(?P<path>.+):(?P<line>\d+)$", re.DOTALL)
@@ -30,24 +31,13 @@ which nothing runs.
 
 @click.command("explain", epilog=_EPILOG)
 @click.argument("subject", metavar="CODE|PATH:LINE")
-@click.option(
-    "--python",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Interpreter or virtual environment whose packages the code runs with.",
-)
+@python_option
 @click.option(
     "--complete",
     is_flag=True,
     help="Check the whole package too, for evidence from everywhere; takes as long as `check`.",
 )
-@click.option(
-    "--output-format",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="How to say it.",
-)
+@text_or_json("How to say it.")
 def command(subject: str, python: Path | None, complete: bool, output_format: str) -> None:
     """Show a rule's page, or what the analysis knows about a line.
 
@@ -105,7 +95,6 @@ def _about_line(
 ) -> None:
     import json
 
-    from aliaslint.cli.options import wants_color
     from aliaslint.explain import explain_line
 
     if path.is_dir():

@@ -17,6 +17,7 @@ from aliaslint.cli.options import (
     cost_options,
     selection_options,
     target_options,
+    text_or_json,
     wants_color,
 )
 from aliaslint.errors import UserError
@@ -78,13 +79,7 @@ class Outcome:
     is_flag=True,
     help="Write only if the rewritten tree decodes batches right (needs the verify extra).",
 )
-@click.option(
-    "--output-format",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="How to report.",
-)
+@text_or_json("How to report.")
 @cost_options
 def command(**options: Any) -> int:
     """Rewrite what check finds: in-place updates to rebinding, stale captures to snapshots.

@@ -24,6 +24,25 @@ def _codes(
     return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
 
 
+python_option = click.option(
+    "--python",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Interpreter or virtual environment whose packages the code runs with.",
+)
+
+
+def text_or_json(help: str) -> Callable[[Function], Function]:
+    """Return the option --output-format of the commands that know these two."""
+    return click.option(
+        "--output-format",
+        type=click.Choice(("text", "json")),
+        default="text",
+        show_default=True,
+        help=help,
+    )
+
+
 def target_options(function: Function) -> Function:
     """Add the options that say what to look at."""
     for option in reversed(
@@ -34,12 +53,7 @@ def target_options(function: Function) -> Function:
                 metavar="NAME",
                 help="Look at an installed package (mlx_lm), without importing it.",
             ),
-            click.option(
-                "--python",
-                type=click.Path(path_type=Path),
-                metavar="PATH",
-                help="Interpreter or virtual environment whose packages the code runs with.",
-            ),
+            python_option,
             click.option(
                 "--stdin-filename",
                 type=click.Path(path_type=Path),

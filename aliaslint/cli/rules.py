@@ -7,17 +7,12 @@ import json
 import click
 
 from aliaslint import __version__
+from aliaslint.cli.options import text_or_json
 from aliaslint.rules import Rule, rules
 
 
 @click.command("rules")
-@click.option(
-    "--output-format",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="How to list them.",
-)
+@text_or_json("How to list them.")
 def command(output_format: str) -> None:
     """List the rules: code, name, whether on by default, whether with a fix, and what each finds.
 

@@ -246,7 +246,7 @@ def call_ref(frame: Frame, st: State, ref: Ref, args: Args, expr: ir.Expr) -> Va
 
 
 def function_call(frame: Frame, st: State, ref: Ref, key: str, args: Args, expr: ir.Expr) -> Val:
-    function = frame.a.classes.known_function(key) or frame.a.kinds.find_function(key)
+    function = frame.a.kinds.function(key)
     if function is None:
         return unresolved(frame, st, args, expr, key)
     up = st.peek(ref, "<up>") if ref.kind != "static" else None
@@ -317,7 +317,7 @@ def method_call(
                 result = join(result, bound_call(frame, st, ref, name, args, expr, only))
             case "array":
                 frame.read(st, {link: stale}, expr.at)  # type: ignore[dict-item]
-                if name in IN_PLACE_METHODS:
+                if name in library.IN_PLACE_METHODS:
                     result = join(result, in_place_method(frame, st, link, name, args, expr))
                 else:
                     result = join(result, array_method(frame, st, name, args, expr))
@@ -355,26 +355,6 @@ def one_of_several(
             return []
         found.append((key, method))
     return found
-
-
-IN_PLACE_METHODS = frozenset(
-    [
-        "__iadd__",
-        "__isub__",
-        "__imul__",
-        "__itruediv__",
-        "__ifloordiv__",
-        "__imod__",
-        "__ipow__",
-        "__imatmul__",
-        "__iand__",
-        "__ior__",
-        "__ixor__",
-        "__ilshift__",
-        "__irshift__",
-        "__setitem__",
-    ]
-)
 
 
 def in_place_method(

@@ -133,7 +133,7 @@ class Analysis:
         self.candidates: dict[tuple[str, str, bool], list[tuple[str, Method]]] = {}
         self.fuel = MAX_FUEL
         self.bound_site: Site | None = None
-        self.passed_over = 0  # functions of a large program with nothing suspicious in sight
+        self.passed_over = 0  # functions that were not worth interpreting on their own
         self.contexts: dict[str, int] = {}  # how many summaries of each the running root made
         self.abandoned = 0  # roots that were too costly to be followed to their end
         self.guessing = 0  # how many receivers of guessed class the running call goes through

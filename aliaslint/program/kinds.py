@@ -562,7 +562,7 @@ class Kinds:
             case ClassOf(key=key):
                 return frozenset({Inst(key)})
             case FuncOf(key=key):
-                function = self.classes.known_function(key) or self.find_function(key)
+                function = self.function(key)
                 return self.returned(function, None) if function else UNKNOWN
             case Inst(key=key):
                 info = self.classes.get(key)
@@ -574,6 +574,10 @@ class Kinds:
                 return self._library_call(dotted, expr, fn, cls)
             case _:
                 return UNKNOWN
+
+    def function(self, key: str) -> ir.Function | None:
+        """Return the function with this key, a nested one that was met included."""
+        return self.classes.known_function(key) or self.find_function(key)
 
     def find_function(self, key: str) -> ir.Function | None:
         """Return the function with this key, lowering a method where the key names one."""

@@ -39,6 +39,13 @@ NOT_READS = frozenset(
     f"builtins.{name}" for name in "isinstance issubclass hasattr id type callable len".split()
 )
 
+# Methods of arrays that change them: `a += b` and `a[i] = v` as calls.
+IN_PLACE_METHODS = frozenset(
+    f"__{name}__"
+    for name in "iadd isub imul itruediv ifloordiv imod ipow iand ior ixor imatmul ilshift "
+    "irshift setitem".split()
+)
+
 METADATA = frozenset("shape dtype ndim size nbytes itemsize".split())
 
 # Methods that only arrays have (or that show an array where the module uses MLX): evidence.

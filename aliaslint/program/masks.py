@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from aliaslint.program.reach import Node, Reach, Unit
 
+Before = dict[Node, list[Node]]
+
 
 @dataclass(slots=True)
 class Facts:
@@ -44,35 +46,50 @@ class Masks:
         self.classes = [unit for unit in reach.units.values() if unit.node[0] == "c"]
         names = dict.fromkeys(name for unit in self.classes for name, _ in unit.methods)
         self.names = {name: 1 << number for number, name in enumerate(names)}
-        self.coarse = self._spread(through_classes=True)
-        self.direct = self._spread(through_classes=False)
+        self.coarse = self._events(self._before(through_classes=True))
+        before = self._before(through_classes=False)
+        events = self._events(before)
+        classes, members = self._classes(before), self._members_of_all(before)
+        self.direct = {
+            node: Facts(*events[node], classes[node], members[node]) for node in reach.units
+        }
         self.methods = [
             [(self.names[name] if not is_special(name) else 0, node) for name, node in unit.methods]
             for unit in self.classes
         ]
 
-    def _spread(self, through_classes: bool) -> dict[Node, Facts]:
-        units = self.reach.units.values()
-        before: dict[Node, list[Node]] = {node: [] for node in self.reach.units}
-        for unit in units:
+    def _before(self, through_classes: bool) -> Before:
+        """Return for each node those that lead to it; a class to its methods if asked for."""
+        before: Before = {node: [] for node in self.reach.units}
+        for unit in self.reach.units.values():
             for node in unit.leads_to:
                 before[node].append(unit.node)
             for _, node in unit.methods if through_classes else ():
                 before[node].append(unit.node)
+        return before
+
+    def _events(self, before: Before) -> dict[Node, tuple[int, int]]:
+        """Return for each node what it may update, and what it may leave captured."""
+        units = self.reach.units.values()
         updates = {unit.node: unit.updates for unit in units}
         spread(updates, before, lambda node: self.hidden if node[0] == "p" else 0)
         leaked = {
             unit.node: unit.captures & (unit.leaks | ~self._near_updates(unit, updates))
             for unit in units
         }
-        spread(leaked, before, lambda node: 0)
-        classes = {unit.node: 1 << number for number, unit in enumerate(self.classes)}
-        classes = {unit.node: classes.get(unit.node, 0) for unit in units}
-        members = {unit.node: self._members(unit) for unit in units}
-        if not through_classes:
-            spread(classes, before, lambda node: 0)
-            spread(members, before, lambda node: 0)
-        return {n: Facts(updates[n], leaked[n], classes[n], members[n]) for n in updates}
+        spread(leaked, before)
+        return {node: (updates[node], leaked[node]) for node in updates}
+
+    def _classes(self, before: Before) -> dict[Node, int]:
+        classes = dict.fromkeys(self.reach.units, 0)
+        classes.update((unit.node, 1 << number) for number, unit in enumerate(self.classes))
+        spread(classes, before)
+        return classes
+
+    def _members_of_all(self, before: Before) -> dict[Node, int]:
+        members = {unit.node: self._members(unit) for unit in self.reach.units.values()}
+        spread(members, before)
+        return members
 
     def _members(self, unit: Unit) -> int:
         found = 0
@@ -91,9 +108,8 @@ class Masks:
 
     def meets(self, unit: Unit) -> bool:
         """True if something may be updated that the function, or a call of it, has captured."""
-        coarse = self.coarse[unit.node]
-        captured = unit.captures | coarse.leaked
-        if not self.bits.meeting(coarse.updates, captured):
+        updates, leaked = self.coarse[unit.node]
+        if not self.bits.meeting(updates, unit.captures | leaked):
             return False
         facts = self._run(unit)
         return bool(self.bits.meeting(facts.updates, unit.captures | facts.leaked))
@@ -127,9 +143,9 @@ def is_special(name: str) -> bool:
 
 
 def spread(
-    masks: dict[Node, int], before: dict[Node, list[Node]], hidden: Callable[[Node], int]
+    masks: dict[Node, int], before: Before, hidden: Callable[[Node], int] = lambda node: 0
 ) -> None:
-    """Add to each node the bits of all that it leads to."""
+    """Add to each node the bits of all that it leads to, but for those that a node hides."""
     pending = [node for node, mask in masks.items() if mask]
     while pending:
         node = pending.pop()

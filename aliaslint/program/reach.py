@@ -1,10 +1,9 @@
 """What each function may lead to: the updates and captures of all that it can run.
 
-A function leads to what its text mentions: functions, classes (all methods of the class), the
-members of its own class that it uses, and the classes of the cache protocol. An object can only
-come from a mention of its class, so that methods of an unknown receiver need no edge.
-
-Updates and captures are bits of one integer, two for each attribute name and capture.
+A function leads to what its text mentions: functions, classes, the members of its own class that
+it uses, variables of modules, and the classes of the cache protocol. An object can only come from
+a mention of its class, so that methods of an unknown receiver need no edge; which methods of a
+class run is for `program/masks.py` to say.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from aliaslint.lower import ir
-from aliaslint.lower.walk import statements
+from aliaslint.lower.walk import children, statements
 from aliaslint.program import library
 from aliaslint.program.classes import ClassInfo, Method
 from aliaslint.program.kinds import Kinds
@@ -41,8 +40,11 @@ from aliaslint.program.types import (
     Inst,
     Type,
     is_plain,
+    never_array,
 )
 
+# ("f", function, class of its receiver), ("c", class), ("m", class, name of a member),
+# ("v", module, variable), ("p", module, method of the cache protocol)
 Node = tuple[str, ...]
 Candidates = Callable[[Module, str], list[tuple[str, Method]]]
 
@@ -81,7 +83,7 @@ class Bits:
 
 @dataclass(slots=True, eq=False)
 class Unit:
-    """A node of the graph: a function (of a class), a class, or one member of a class."""
+    """What is known of a node of the graph, and where it leads."""
 
     node: Node
     updates: int = 0
@@ -288,8 +290,6 @@ class Reach:
         self, expr: ir.Expr, function: ir.Function, class_key: str | None
     ) -> Iterator[Node]:
         """Yield what the value of an attribute may be made by."""
-        from aliaslint.lower.walk import children
-
         module = self.kinds.modules.by_id[function.module]
         seen: set[str] = set()
         stack = [expr]
@@ -362,7 +362,7 @@ class Reach:
             type_ = self.attribute_anywhere(update.base.name)
         if update.item and not update.axes and not holds_array(type_):
             return False  # an element is bound
-        return not is_plain(type_) if update.inside else not excluded(type_)
+        return not is_plain(type_) if update.inside else not never_array(type_)
 
     def attribute_anywhere(self, name: str) -> Type:
         """Return what an attribute of this name holds in any class that was met; of a class
@@ -497,7 +497,7 @@ class Reach:
     def _callee(self, atom: object) -> tuple[ir.Function | None, str | None]:
         match atom:
             case FuncOf(key=key):
-                function = self.kinds.classes.known_function(key) or self.kinds.find_function(key)
+                function = self.kinds.function(key)
                 return function, function.class_key if function else None
             case Inst(key=key):
                 info = self.kinds.classes.get(key)
@@ -522,7 +522,7 @@ class Reach:
 def gives_new(dotted: str) -> bool:
     head, _, tail = dotted.rpartition(".")
     if head == "builtins":
-        return tail in NEW_BUILTINS or tail in {"sum"}
+        return tail in NEW_BUILTINS
     if dotted.startswith(("mlx.core.", "numpy.", "math.", "time.", "json.", "os.")):
         return tail not in KEEPING
     return False
@@ -535,8 +535,3 @@ def is_array_method(call: ir.Call) -> bool:
 def holds_array(type_: Type) -> bool:
     """True for arrays, and for containers and objects that may hold one."""
     return any(atom not in PLAIN and atom != "unknown" for atom in type_)
-
-
-def excluded(type_: Type) -> bool:
-    """True where no array can be: what is unknown may turn out to be one."""
-    return bool(type_) and "array" not in type_ and "unknown" not in type_

@@ -84,8 +84,7 @@ class Relevance:
                 continue
             sources = set(self.reach.sources(base, update.function, found, class_key, set()))
             known, possible = self._kind_of(update, class_key, sources)
-            given = base.name in update.function.params and not known
-            given = given and base.name not in found.defaults
+            given = base.name in update.function.params and base.name not in found.defaults
             if (known or (possible and not given)) and (
                 sources - {"="} or self._is_held(found, base.name, None)
             ):
@@ -158,19 +157,15 @@ class Relevance:
         for atom in self.callees[call]:
             match atom:
                 case FuncOf(key=key):
-                    if key == function.key or key.rpartition(":")[0] == function.key:
-                        return True
-                    found_function = self.reach.kinds.find_function(key)
-                    if found_function is function or key.startswith(function.key):
-                        return True
-                case Inst(key=key) if function.name == "__call__":
-                    if self._inherits(key, function):
-                        return True
-                case ClassOf(key=key) if function.name in {"__init__", "__new__"}:
-                    if self._inherits(key, function):
-                        return True
+                    may = key == function.key
+                case Inst(key=key):
+                    may = function.name == "__call__" and self._inherits(key, function)
+                case ClassOf(key=key):
+                    may = function.name in {"__init__", "__new__"} and self._inherits(key, function)
                 case _:
-                    pass
+                    may = False
+            if may:
+                return True
         return False
 
     def _inherits(self, class_key: str, function: ir.Function) -> bool:
@@ -185,17 +180,13 @@ class Relevance:
                 continue
             sources = self._sources(found, site, arg)
             weak = param in written.weak
-            if (
-                self._settles(found, site, arg)
-                if weak
-                else (
-                    self._is_used_after(found, site, arg, sources)
-                    or self._gives_back(written, param)
-                )
+            if weak and self._settles(found, site, arg):
+                self.local.add(found.function.key)
+            if not weak and (
+                self._is_used_after(found, site, arg, sources) or self._gives_back(written, param)
             ):
                 self.local.add(found.function.key)
-                if not weak:
-                    self.urgent.add(found.function.key)
+                self.urgent.add(found.function.key)
             params = {s[1:] for s in sources if s.startswith("%")} & set(site.function.params)
             self._add(site.function, params, params if weak else set())
             if weak:

@@ -11,15 +11,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from aliaslint.lower import ir
-from aliaslint.lower.walk import Path, bindings, children, own_expressions, statements
+from aliaslint.lower.walk import (
+    Path,
+    bindings,
+    children,
+    expressions,
+    own_expressions,
+    statements,
+)
 from aliaslint.program import library
 
-INDIRECT_UPDATES = frozenset(
-    f"{mark}{name}{mark}"
-    for mark in ("", "__")
-    for name in "iadd isub imul itruediv ifloordiv imod ipow iand ior ixor imatmul ilshift "
-    "irshift setitem".split()
-)
+# The methods, and the functions of `operator` that are called like them.
+INDIRECT_UPDATES = library.IN_PLACE_METHODS | {name.strip("_") for name in library.IN_PLACE_METHODS}
 INDIRECT_CAPTURES = frozenset(
     "vars __dict__ copy __copy__ replace _replace attrgetter itemgetter methodcaller parameters "
     "trainable_parameters children astuple globals "
@@ -61,7 +64,6 @@ class Scan:
     """The facts of one function and of those nested in it."""
 
     function: ir.Function
-    nested: list[ir.Function] = field(default_factory=list)
     updates: list[Update] = field(default_factory=list)
     captures: set[str] = field(default_factory=set)  # attributes, and globals as ":name"
     filled: set[str] = field(default_factory=set)  # attributes that are given what others hold
@@ -73,7 +75,6 @@ class Scan:
     globals: set[str] = field(default_factory=set)
     dotted: list[ir.Attr] = field(default_factory=list)
     classes: set[str] = field(default_factory=set)  # local classes, by key
-    patched: list[tuple[ir.Expr, ir.Expr]] = field(default_factory=list)
     calls: list[CallSite] = field(default_factory=list)
     held: set[str] = field(default_factory=set)  # names whose handle something else may keep
     passed: dict[str, list[CallSite]] = field(default_factory=dict)  # calls that are given it
@@ -102,15 +103,12 @@ def scan(function: ir.Function, mlx_names: frozenset[str]) -> Scan:
     pending = [function]
     while pending:
         current = pending.pop()
-        found.nested.append(current)
         Walk(found, current, mlx_names).run()
         pending.extend(closures(current))
     return found
 
 
 def closures(function: ir.Function) -> Iterator[ir.Function]:
-    from aliaslint.lower.walk import expressions
-
     for expr in expressions(function.body):
         if isinstance(expr, ir.Closure):
             yield expr.function
@@ -126,10 +124,9 @@ class Walk:
         self.found = found
         self.function = function
         self.mlx_names = mlx_names
-        own = function.class_key is not None and function is found.function
-        self.me = function.params[0] if own and function.params else ""
-        if not self.me and found.function.class_key and found.function.params:
-            self.me = found.function.params[0]
+        outermost = found.function
+        method = outermost.class_key is not None and outermost.params
+        self.me = outermost.params[0] if method else ""  # functions nested in a method see it too
 
     def run(self) -> None:
         function, found = self.function, self.found
@@ -205,7 +202,7 @@ class Walk:
         found = self.found
         match target:
             case ir.ToName(name=name, scope=scope):
-                if scope == "global" or scope == "cell":
+                if scope in {"global", "cell"}:
                     found.captures.add(f":{name}")
             case ir.ToAttr(obj=obj, name=name):
                 self.value(obj, kept=False)
@@ -217,13 +214,8 @@ class Walk:
                     found.captures.add(name)
                     found.filled.add(name)
                     self.stored(value)
-                if value is not None:
-                    found.patched.append((obj, value))
-            case ir.ToItem(obj=obj, index=index, operands=operands):
-                self.value(obj, kept=False)
-                for operand in (index, *operands):
-                    if operand is not None:
-                        self.value(operand, kept=False)
+            case ir.ToItem(obj=obj, index=index):
+                self.item(target, kept=False)
                 self.stored(value)
                 if not is_text(index):
                     self.update(obj, item=True, axes=index is None)
@@ -239,11 +231,8 @@ class Walk:
                 self.value(obj, kept=False)
                 self.found.members.add(name)
                 self.update(ir.Attr(at, obj, name))
-            case ir.ToItem(obj=obj, index=index, operands=operands):
-                self.value(obj, kept=False)
-                for operand in (index, *operands):
-                    if operand is not None:
-                        self.value(operand, kept=False)
+            case ir.ToItem(obj=obj):
+                self.item(target, kept=False)
                 self.update(obj, inside=True)
             case _:
                 pass
@@ -271,11 +260,8 @@ class Walk:
                 late = any(runs_code(o) for o in operands[1:])
                 for operand in operands:
                     self.value(operand, kept=late or how == "repeat")
-            case ir.Item(obj=obj, index=index, operands=operands):
-                self.value(obj, kept=kept)
-                for part in (index, *operands):
-                    if part is not None:
-                        self.value(part, kept=False)
+            case ir.Item():
+                self.item(expr, kept)
             case ir.Choice(test=test, then=then, other=other):
                 self.value(test, kept=False)
                 self.value(then, kept)
@@ -302,6 +288,12 @@ class Walk:
             case _:
                 for child in children(expr):
                     self.value(child, kept=True)
+
+    def item(self, node: ir.Item | ir.ToItem, kept: bool) -> None:
+        self.value(node.obj, kept)
+        for part in (node.index, *node.operands):
+            if part is not None:
+                self.value(part, kept=False)
 
     def name(self, expr: ir.Name, kept: bool) -> None:
         found, name = self.found, expr.name

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from aliaslint.findings import Repair
 from aliaslint.flow.values import Where
+from aliaslint.lower.lowering import at as position
 from aliaslint.program.types import NOTHING, ClassOf, Map, Seq, Tup, Type
 from aliaslint.rules.evidence import within
 from aliaslint.rules.optional import may_be_none, returned
-from aliaslint.rules.positions import nodes_at, position
+from aliaslint.rules.positions import nodes_at
 
 if TYPE_CHECKING:
     from aliaslint.findings import Form, Safety

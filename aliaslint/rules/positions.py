@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from aliaslint.lower.ir import At
+from aliaslint.lower.lowering import at as position
 
 # An expression of these alone may be evaluated twice, and may be assigned to.
 PLAIN = (ast.Attribute, ast.Subscript, ast.Name, ast.Constant, ast.expr_context)
@@ -37,9 +38,3 @@ def _may_hold(node: ast.AST, at: At) -> bool:
         return True
     line, column, end_line, end_column = position(node)
     return (line, column) <= at[:2] and at[2:] <= (end_line, end_column)
-
-
-def position(node: ast.expr | ast.stmt) -> At:
-    """Return the raw position of a node."""
-    end = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
-    return (node.lineno, node.col_offset, *end)

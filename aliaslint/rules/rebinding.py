@@ -9,9 +9,10 @@ from aliaslint.findings import Repair, Safety
 from aliaslint.flow.context import Analysis
 from aliaslint.flow.values import Site, Where
 from aliaslint.lower import ir
+from aliaslint.lower.lowering import at as position
 from aliaslint.lower.walk import children
 from aliaslint.rules.evidence import Evidence, within
-from aliaslint.rules.positions import PLAIN, nodes_at, position
+from aliaslint.rules.positions import PLAIN, nodes_at
 
 _UNDONE = "one such update runs in the right-hand side of another, which would undo it"
 _STORED = "an update of the property runs its setter, which updates an array in place as well"

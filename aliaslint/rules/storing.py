@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from aliaslint.flow.values import Where
 from aliaslint.lower import ir
+from aliaslint.lower.lowering import at as position
 from aliaslint.lower.walk import statements
-from aliaslint.rules.positions import PLAIN, nodes_at, position
+from aliaslint.rules.positions import PLAIN, nodes_at
 from aliaslint.rules.rebinding import called_in, reached
 
 if TYPE_CHECKING:

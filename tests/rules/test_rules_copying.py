@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
 import pytest
+from programs import analysed, names_of, source_of
 
 from aliaslint import fix
-from aliaslint.analysis import AnalysisOptions, analyse
-from aliaslint.findings import Finding, Result
+from aliaslint.findings import Finding
 from aliaslint.fix import FixOptions
-from aliaslint.source.files import SourceFile, from_bytes
+from aliaslint.source.files import SourceFile
 
 PROGRAM = """\
 import dataclasses
@@ -138,14 +134,9 @@ MANY = {
 TWO = "[b.start.item() for _ in [a.start.__iadd__(3)]][0]"
 
 
-def analysed(files: Sequence[SourceFile]) -> Result:
-    return analyse(files, AnalysisOptions(), all_roots=True)
-
-
 def findings(capture: str, read: str) -> tuple[SourceFile, list[Finding]]:
     text = PROGRAM.replace("CAPTURE", capture).replace("READ", read)
-    source = from_bytes(Path("/project/program.py"), text.encode())
-    assert isinstance(source, SourceFile)
+    source = source_of(text)
     return source, [f for f in analysed([source]).findings if f.code in ("AL101", "AL201")]
 
 
@@ -161,9 +152,7 @@ def copied(source: SourceFile, finding: Finding) -> str | None:
 
 def executed(text: str) -> int:
     """Return what `run` reads; skips where MLX is missing."""
-    pytest.importorskip("mlx.core")
-    scope: dict[str, Any] = {"__name__": "program"}
-    exec(compile(text, "program.py", "exec", dont_inherit=True), scope)
+    scope = names_of(text)
     return scope["run"](scope["Cache"](), scope["Counter"]())  # type: ignore[no-any-return]
 
 
@@ -248,16 +237,12 @@ FORMS = {
 @pytest.mark.parametrize(("capture", "form", "values"), FORMS.values(), ids=FORMS)
 def test_none_is_not_copied_as_an_array(capture: str, form: str, values: list[int | None]) -> None:
     text = OPTIONAL.replace("CAPTURE", capture)
-    source = from_bytes(Path("/project/program.py"), text.encode())
-    assert isinstance(source, SourceFile)
+    source = source_of(text)
 
     report = fix.run([source], analysed, FixOptions(strategy="snapshot"))
 
     assert [a.finding.repair.form for a in report.applied if a.finding.repair] == [form]
-    scope: dict[str, Any] = {"__name__": "program"}
-    pytest.importorskip("mlx.core")
-    exec(compile(report.text_of(source), "program.py", "exec", dont_inherit=True), scope)
-    assert scope["observed"]() == values
+    assert names_of(report.text_of(source))["observed"]() == values
 
 
 def test_of_a_view_the_array_below_it_is_copied() -> None:

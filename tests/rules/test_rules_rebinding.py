@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
 import pytest
+from programs import analysed, executed, source_of
 
 from aliaslint import fix
-from aliaslint.analysis import AnalysisOptions, analyse
-from aliaslint.findings import Result
-from aliaslint.source.files import SourceFile, from_bytes
+from aliaslint.source.files import SourceFile
 
 PROGRAM = """\
 import mlx.core as mx
@@ -77,13 +72,7 @@ CASES = {
 
 
 def program(push: str) -> SourceFile:
-    source = from_bytes(Path("/project/cache.py"), PROGRAM.replace("PUSH", push).encode())
-    assert isinstance(source, SourceFile)
-    return source
-
-
-def analysed(files: Sequence[SourceFile]) -> Result:
-    return analyse(files, AnalysisOptions(), all_roots=True)
+    return source_of(PROGRAM.replace("PUSH", push))
 
 
 @pytest.mark.parametrize(("push", "reason"), CASES.values(), ids=CASES)
@@ -107,13 +96,6 @@ def test_a_safe_fix_keeps_the_value(push: str) -> None:
     report = fix.run([source], analysed)
 
     assert executed(report.text_of(source)) == executed(source.text)
-
-
-def executed(text: str) -> Any:
-    pytest.importorskip("mlx.core")
-    scope: dict[str, Any] = {"__name__": "program"}
-    exec(compile(text, "program.py", "exec", dont_inherit=True), scope)
-    return scope["run"]()
 
 
 ITEMS = """\
@@ -145,8 +127,7 @@ WRITES_WITHOUT_A_STATEMENT = {
 )
 def test_a_copy_is_put_before_an_item_assignment(write: str, copied: str) -> None:
     text = ITEMS.replace("WRITE", write)
-    source = from_bytes(Path("/project/items.py"), text.encode())
-    assert isinstance(source, SourceFile)
+    source = source_of(text)
 
     report = fix.run([source], analysed, fix.FixOptions(unsafe=True))
 
@@ -158,7 +139,6 @@ def test_a_copy_is_put_before_an_item_assignment(write: str, copied: str) -> Non
     "write", WRITES_WITHOUT_A_STATEMENT.values(), ids=WRITES_WITHOUT_A_STATEMENT
 )
 def test_what_no_copy_can_be_put_before_has_no_repair(write: str) -> None:
-    source = from_bytes(Path("/project/items.py"), ITEMS.replace("WRITE", write).encode())
-    assert isinstance(source, SourceFile)
+    source = source_of(ITEMS.replace("WRITE", write))
 
     assert [(f.code, f.repair) for f in analysed([source]).findings] == [("AL202", None)]

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
 import pytest
+from programs import analysed, executed, source_of
 
 from aliaslint import fix
-from aliaslint.analysis import AnalysisOptions, analyse
-from aliaslint.findings import Result
-from aliaslint.source.files import SourceFile, from_bytes
+from aliaslint.source.files import SourceFile
 
 PROGRAM = """\
 import mlx.core as mx
@@ -77,13 +72,7 @@ DOUBTFUL = {
 
 def program(body: str) -> SourceFile:
     text = PROGRAM.replace("BODY", body.replace("\n", "\n        "))
-    source = from_bytes(Path("/project/cache.py"), text.encode())
-    assert isinstance(source, SourceFile)
-    return source
-
-
-def analysed(files: Sequence[SourceFile]) -> Result:
-    return analyse(files, AnalysisOptions(), all_roots=True)
+    return source_of(text)
 
 
 def repairs(source: SourceFile) -> set[tuple[str, str]]:
@@ -110,13 +99,6 @@ def test_a_safe_fix_keeps_the_values(body: str) -> None:
     assert executed(report.text_of(source)) == executed(source.text)
 
 
-def executed(text: str) -> Any:
-    pytest.importorskip("mlx.core")
-    scope: dict[str, Any] = {"__name__": "program"}
-    exec(compile(text, "program.py", "exec", dont_inherit=True), scope)
-    return scope["run"]()
-
-
 LOOP = """\
 import mlx.core as mx
 
@@ -138,8 +120,7 @@ MEANT_FOR_ELEMENTS = {
 
 @pytest.mark.parametrize("body", MEANT_FOR_ELEMENTS.values(), ids=MEANT_FOR_ELEMENTS)
 def test_an_update_of_a_loop_variable_may_be_meant_for_the_elements(body: str) -> None:
-    source = from_bytes(Path("/project/loop.py"), LOOP.replace("BODY", body).encode())
-    assert isinstance(source, SourceFile)
+    source = source_of(LOOP.replace("BODY", body))
 
     found = [(f.code, f.fixable) for f in analysed([source]).findings]
 

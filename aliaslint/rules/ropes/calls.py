@@ -65,17 +65,9 @@ def _arguments(it: Interpreter, node: ast.Call) -> tuple[list[Value], dict[str, 
     arguments: list[Value] = []
     keywords: dict[str, Value] = {}
     whole = True
-    for argument in node.args:
-        value = it.value(argument)
-        if not isinstance(argument, ast.Starred):
-            arguments.append(value)
-        elif value.parts is not None:
-            arguments += value.parts
-        elif value.shape_of and value.dims is not None:
-            arguments += [Value(token=size, offset="scalar") for size in value.dims]
-        else:
-            arguments.append(value)
-            whole = False
+    for values, all_of_it in it.unpacked(node.args):
+        arguments += values
+        whole = whole and all_of_it
     for keyword in node.keywords:
         value = it.value(keyword.value)
         if keyword.arg is not None:

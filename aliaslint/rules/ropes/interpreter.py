@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -276,17 +276,25 @@ class Interpreter:
     def sequence(self, nodes: Sequence[ast.expr]) -> Value:
         """Return a tuple or list; UNKNOWN if it holds a starred value of unknown length."""
         parts: list[Value] = []
+        for values, whole in self.unpacked(nodes):
+            if not whole:
+                return UNKNOWN
+            parts += values
+        return Value(parts=tuple(parts))
+
+    def unpacked(self, nodes: Sequence[ast.expr]) -> Iterator[tuple[Sequence[Value], bool]]:
+        """Yield what each item of a display or call stands for, and whether that is all of it:
+        not so for a starred one of unknown length."""
         for node in nodes:
             value = self.value(node)
             if not isinstance(node, ast.Starred):
-                parts.append(value)
+                yield (value,), True
             elif value.parts is not None:
-                parts += value.parts
+                yield value.parts, True
             elif value.shape_of and value.dims is not None:
-                parts += [Value(token=size, offset="scalar") for size in value.dims]
+                yield [Value(token=size, offset="scalar") for size in value.dims], True
             else:
-                return UNKNOWN
-        return Value(parts=tuple(parts))
+                yield (value,), False
 
     def table(self, keys: Sequence[ast.expr | None], values: Sequence[ast.expr]) -> Value:
         parts = tuple(self.value(value) for value in values)
