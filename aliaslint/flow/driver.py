@@ -18,7 +18,7 @@ from aliaslint.program.modules import Module
 from aliaslint.program.types import UNKNOWN, ClassOf, Inst, Map, Seq, Type, is_plain
 
 Root = tuple[ir.Function, str | None]
-LINES_A_STATEMENT = 3
+LINES_A_STATEMENT = 2
 
 
 def select_roots(analysis: Analysis, targets: list[Module], thorough: bool) -> None:
@@ -61,14 +61,14 @@ def run(analysis: Analysis, all_roots: bool, thorough: bool) -> None:
 
 def try_again(analysis: Analysis, costly: list[Root], lines: int) -> None:
     """Give what was too costly at first as much as the program is worth by its size; what
-    updates something itself comes first, and short functions before long ones."""
+    updates or captures something itself comes first, and short functions before long ones."""
     budget = max(MAX_FUEL * 4, lines // LINES_A_STATEMENT)
     relevance = analysis.relevance
-    urgent = relevance.urgent if relevance is not None else set()
 
-    def rank(root: Root) -> tuple[bool, bool, int]:
+    def rank(root: Root) -> tuple[int, bool, int]:
         first, _, last, _ = root[0].at
-        return root[0].key not in urgent, root[0].name == "<module>", last - first
+        worth = relevance.rank(*root) if relevance is not None else 0
+        return worth, root[0].name == "<module>", last - first
 
     costly = sorted(costly, key=rank)
     fuel = max(MAX_FUEL, budget // max(len(costly), 1))

@@ -114,6 +114,10 @@ class Masks:
         facts = self._run(unit)
         return bool(self.bits.meeting(facts.updates, unit.captures | facts.leaked))
 
+    def captures(self, unit: Unit) -> bool:
+        """True if the function's own text captures something that it may lead to an update of."""
+        return bool(self.bits.meeting(self.coarse[unit.node][0], unit.captures))
+
     def _run(self, unit: Unit) -> Facts:
         """Return what a function leads to, with the methods that its own mentions can run."""
         facts = Facts(unit.updates, unit.captures, 0, self._members(unit))

@@ -167,6 +167,8 @@ class Reach:
                 values.extend((arg.value, site.function) for arg in site.call.args)
         leaks = 0
         for name in found.filled:
+            if name not in found.captures and self.is_number(class_key, name):
+                continue
             leaks |= self.bits.capture(name)
         for value, function in values:
             for name in self.sources(value, function, found, class_key, set()):
@@ -192,6 +194,9 @@ class Reach:
             key = self.variable_key(module, name) if name.startswith(":") else name
             if key is not None:
                 unit.captures |= self.bits.capture(key)
+        for name in found.own_captures:
+            if not self.is_number(unit.class_key, name):
+                unit.captures |= self.bits.capture(name)
         unit.leads_to = list(dict.fromkeys(self._mentioned(unit, found, function)))
 
     def _fill_updates(self, unit: Unit, found: Scan) -> None:
@@ -253,7 +258,8 @@ class Reach:
         info = self.kinds.classes.get(key)
         for ancestor in info.mro if info else ():
             for name in (*ancestor.class_names, *ancestor.fields):
-                unit.captures |= self.bits.capture(name)
+                if not self.is_number(key, name):
+                    unit.captures |= self.bits.capture(name)
             for method in (*ancestor.methods.values(), *ancestor.setters.values()):
                 function = self.kinds.classes.method(method)
                 unit.methods.append((method.node.name, self.function_node(function, key)))
@@ -315,6 +321,11 @@ class Reach:
         if not found:
             unit.updates |= self.bits.update("*", False)  # nobody is known: it may update anything
 
+    def is_number(self, class_key: str | None, name: str) -> bool:
+        """True if the attribute of instances of the class is known to hold no handle."""
+        type_ = self.kinds.instance_member(class_key, name) if class_key else UNKNOWN
+        return is_plain(type_) and type_ != NONE
+
     def variable_key(self, module: Module, name: str) -> str | None:
         """Return one key for a variable of a module or of an enclosing function, whoever names
         it; None for what is no variable."""
@@ -360,8 +371,9 @@ class Reach:
         type_ = self.kinds.expression(update.base, update.function, class_key)
         if type_ == UNKNOWN and isinstance(update.base, ir.Attr):
             type_ = self.attribute_anywhere(update.base.name)
-        if update.item and not update.axes and not holds_array(type_):
-            return False  # an element is bound
+        if update.item and not update.axes:
+            if not (holds_array(type_) if update.inside else "array" in type_):
+                return False  # an element is bound
         return not is_plain(type_) if update.inside else not never_array(type_)
 
     def attribute_anywhere(self, name: str) -> Type:
@@ -398,8 +410,16 @@ class Reach:
         """Yield where what `expr` holds may come from: an attribute, ":global", "*" for
         anything, "=" for a new value and "%name" for a parameter."""
         match expr:
+            case ir.Attr(name="__dict__"):
+                yield "*"
+            case ir.Attr(name=name) if name in library.METADATA:
+                yield "="
+            case ir.Attr(obj=ir.Name(name=owner), name=name):
+                mine = function is found.function and function.params[:1] == (owner,)
+                mine = mine and owner not in found.bound
+                yield "=" if mine and self.is_number(class_key, name) else name
             case ir.Attr(name=name):
-                yield "*" if name == "__dict__" else "=" if name in library.METADATA else name
+                yield name
             case ir.Item(index=None, plain_slice=False):
                 yield "="  # several axes: an array, of which this is a copy
             case ir.Item(obj=obj):

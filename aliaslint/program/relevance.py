@@ -14,14 +14,15 @@ The answer errs on the side of too much; `program/scan.py` says how each functio
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from aliaslint.lower import ir
 from aliaslint.lower.walk import children
 from aliaslint.program.masks import Masks
 from aliaslint.program.reach import Reach, holds_array
-from aliaslint.program.scan import CallSite, Scan, Update, arguments, called_name
-from aliaslint.program.types import ClassOf, FuncOf, Inst, Type
+from aliaslint.program.scan import CallSite, Scan, Update, arguments
+from aliaslint.program.types import ClassOf, FuncOf, Inst
 
 
 @dataclass(slots=True)
@@ -32,13 +33,6 @@ class Written:
     params: set[str] = field(default_factory=set)
     weak: set[str] = field(default_factory=set)
     keeps: bool = False  # what it updates outlives the call: a default value
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names under which it may be called."""
-        if self.function.name == "__init__" and self.function.class_key:
-            return (self.function.class_key.rpartition(":")[2], "__init__")
-        return (self.function.name,)
 
 
 class Relevance:
@@ -51,7 +45,6 @@ class Relevance:
         self.written: dict[str, Written] = {}
         self.pending: list[Written] = []
         self.known_sources: dict[ir.Expr, set[str]] = {}
-        self.callees: dict[ir.Call, Type] = {}
 
     def solve(self, thorough: bool) -> None:
         self.reach.build()
@@ -71,6 +64,14 @@ class Relevance:
         if unit is None or unit.scan is None:
             return True
         return self.masks.meets(unit)
+
+    def rank(self, function: ir.Function, class_key: str | None) -> int:
+        """Return how soon a function is worth another look: 0 for what is known to update an
+        array itself, 1 for what captures what is updated, 2 for what leads to both."""
+        unit = self.reach.units.get(("f", function.key, class_key or ""))
+        if function.key in self.urgent:
+            return 0
+        return 1 if unit is not None and self.masks.captures(unit) else 2
 
     # --- updates of what a name holds
 
@@ -136,41 +137,35 @@ class Relevance:
         sites: dict[str, list[tuple[Scan, CallSite]]] = {}
         for found in scans:
             for site in found.calls:
-                sites.setdefault(called_name(site.call), []).append((found, site))
-                if not (isinstance(site.call.fn, ir.Name) and site.call.fn.scope == "global"):
-                    sites.setdefault("__call__", []).append((found, site))
+                for key in self._callees(found, site):
+                    sites.setdefault(key, []).append((found, site))
         self.pending = list(self.written.values())
         while self.pending:
             written = self.pending.pop()
-            for name in written.names:
-                for found, site in sites.get(name, ()):
-                    if self._may_call(found, site, written.function):
-                        self._call(written, found, site)
+            for found, site in sites.get(written.function.key, ()):
+                self._call(written, found, site)
 
-    def _may_call(self, found: Scan, site: CallSite, function: ir.Function) -> bool:
-        """True if the call may be one of `function`. A receiver of which nothing is known here
-        gets its class from a caller, who is told by the bits of its own."""
-        call = site.call
-        if call not in self.callees:
-            own = found.function.class_key
-            self.callees[call] = self.reach.kinds.expression(call.fn, site.function, own)
-        for atom in self.callees[call]:
+    def _callees(self, found: Scan, site: CallSite) -> set[str]:
+        """Return the keys of the functions that a call may be one of. A receiver of which nothing
+        is known here gets its class from a caller, who is told by the bits of its own."""
+        keys: set[str] = set()
+        own = found.function.class_key
+        for atom in self.reach.kinds.expression(site.call.fn, site.function, own):
             match atom:
                 case FuncOf(key=key):
-                    may = key == function.key
+                    keys.add(key)
                 case Inst(key=key):
-                    may = function.name == "__call__" and self._inherits(key, function)
+                    keys.update(self._methods(key, "__call__"))
                 case ClassOf(key=key):
-                    may = function.name in {"__init__", "__new__"} and self._inherits(key, function)
+                    keys.update(self._methods(key, "__init__", "__new__"))
                 case _:
-                    may = False
-            if may:
-                return True
-        return False
+                    pass
+        return keys
 
-    def _inherits(self, class_key: str, function: ir.Function) -> bool:
+    def _methods(self, class_key: str, *names: str) -> Iterator[str]:
         info = self.reach.kinds.classes.get(class_key)
-        return info is not None and any(a.key == function.class_key for a in info.mro)
+        for ancestor in info.mro if info is not None else ():
+            yield from (ancestor.methods[name].key for name in names if name in ancestor.methods)
 
     def _call(self, written: Written, found: Scan, site: CallSite) -> None:
         if written.keeps:

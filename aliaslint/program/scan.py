@@ -66,6 +66,7 @@ class Scan:
     function: ir.Function
     updates: list[Update] = field(default_factory=list)
     captures: set[str] = field(default_factory=set)  # attributes, and globals as ":name"
+    own_captures: set[str] = field(default_factory=set)  # attributes of the first parameter
     filled: set[str] = field(default_factory=set)  # attributes that are given what others hold
     members: set[str] = field(default_factory=set)  # names behind a dot, of any receiver
     on_self: set[str] = field(default_factory=set)  # names behind a dot of the first parameter
@@ -127,6 +128,8 @@ class Walk:
         outermost = found.function
         method = outermost.class_key is not None and outermost.params
         self.me = outermost.params[0] if method else ""  # functions nested in a method see it too
+        if function is not outermost and self.me in function.params:
+            self.me = ""
 
     def run(self) -> None:
         function, found = self.function, self.found
@@ -207,11 +210,11 @@ class Walk:
             case ir.ToAttr(obj=obj, name=name):
                 self.value(obj, kept=False)
                 found.members.add(name)  # a setter
-                if isinstance(obj, ir.Name) and obj.name == self.me:
+                if self.is_me(obj):
                     found.on_self.add(name)
                     found.sets.add(name)
                 if chained or value is None or not self.makes_new(value):
-                    found.captures.add(name)
+                    self.captured(obj, name)
                     found.filled.add(name)
                     self.stored(value)
             case ir.ToItem(obj=obj, index=index):
@@ -289,6 +292,13 @@ class Walk:
                 for child in children(expr):
                     self.value(child, kept=True)
 
+    def is_me(self, expr: ir.Expr) -> bool:
+        return isinstance(expr, ir.Name) and expr.name == self.me
+
+    def captured(self, obj: ir.Expr, name: str) -> None:
+        mine = self.is_me(obj) and self.me not in self.found.bound
+        (self.found.own_captures if mine else self.found.captures).add(name)
+
     def item(self, node: ir.Item | ir.ToItem, kept: bool) -> None:
         self.value(node.obj, kept)
         for part in (node.index, *node.operands):
@@ -315,7 +325,7 @@ class Walk:
         if name not in library.METADATA:
             found.members.add(name)
             if kept:
-                found.captures.add(name)
+                self.captured(obj, name)
         if name == "__dict__":
             found.captures.add("*")
         match obj:
@@ -337,6 +347,8 @@ class Walk:
         name = called_name(expr)
         match expr.fn:
             case ir.Name(scope="global") | ir.Attr(obj=ir.Name(scope="global")):
+                pass
+            case ir.Attr(obj=ir.Call(fn=ir.Name(name="super"))):
                 pass
             case _:
                 found.members.add("__call__")
