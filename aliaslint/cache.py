@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -145,8 +146,8 @@ def _plain_finding(finding: Finding) -> list[Any]:
 
 
 def _plain_repair(repair: Repair) -> list[Any]:
-    span = _plain_span(repair.span)
-    return [repair.action, span, repair.safety, repair.reason, repair.form, repair.owner]
+    _, _, *rest = astuple(repair)
+    return [repair.action, _plain_span(repair.span), *rest]
 
 
 def _plain_span(span: Span) -> tuple[int, int, int, int]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from aliaslint import rules
 from aliaslint.analysis import AnalysisOptions
+from aliaslint.errors import UserError
 from aliaslint.findings import FileError, Finding, Result
 from aliaslint.report import Lines, Report
 from aliaslint.rules import Project, Selection
@@ -94,6 +95,8 @@ def prepare(request: Request) -> Run:
         request.selection,
     ]
     codes = rules.select(layers)
+    if not codes:
+        raise UserError("no rule is selected, so nothing would be checked")
     files, errors = _load(targets, request, config)
     roots = () if request.package else tuple(dict.fromkeys(project_roots(targets)))
     found = tuple(dependencies(targets, files, request.python, config))

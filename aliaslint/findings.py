@@ -54,6 +54,8 @@ class Repair:
     (`mx.array(...)`), "keep-int" where the value may be an int that must stay one
     (`copy.copy(...)` or `... + 0`), "keep-any" where it may be None (`copy.copy(...)`).
     `owner` of a store-back: the source text of the owner's attribute (`self.offset`).
+    `repeatable` of a rebind: what is written to may be evaluated a second time, after the
+    right-hand side; where that is not known, a variable holds its owner.
     """
 
     action: Action
@@ -62,6 +64,7 @@ class Repair:
     reason: str = ""
     form: Form = "array"
     owner: str = ""
+    repeatable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

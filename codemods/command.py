@@ -130,6 +130,10 @@ class EditCommand(VisitorBasedCodemodCommand):
             raise Refused("its owner has to be evaluated once, and a class body has no variables")
         return self._names.fresh(name)
 
+    def is_local(self, name: str, span: Span) -> bool:
+        """Whether only the function at a place can rebind a name there."""
+        return self._names.is_local(name, span)
+
     original: cst.CSTNode  # The node that is edited, as it was before anything in it was.
 
     def around(self) -> Sequence[cst.CSTNode]:

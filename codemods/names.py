@@ -96,6 +96,16 @@ class Names:
         """Whether a name bound at `span` would become a class attribute."""
         return isinstance(self._around(span)[-1].node, ast.ClassDef)
 
+    def is_local(self, name: str, span: Span) -> bool:
+        """Whether `name` is a variable of the function around `span` that no other one rebinds."""
+        scope = self._around(span)[-1]
+        if not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
+            return False
+        if name in scope.elsewhere or name not in scope.bound:
+            return False
+        nested = (node for node in ast.walk(scope.node) if isinstance(node, ast.Nonlocal))
+        return not any(name in node.names for node in nested)
+
     def _means(self, scopes: list[_Scope], name: str, meaning: str, span: Span) -> bool:
         """Whether `name` at `span` stands for `meaning` and nothing else."""
         for scope in reversed(_visible(scopes)):

@@ -11,7 +11,7 @@ import libcst as cst
 
 from aliaslint.codemods.command import EditCommand, Edited, Refused
 from aliaslint.codemods.operators import BINARY, binary, precedence
-from aliaslint.codemods.purity import is_stable, may_change
+from aliaslint.codemods.purity import Again, is_stable
 from aliaslint.findings import Repair
 
 _LINE_END = re.compile(r"[\r\n]")
@@ -19,7 +19,11 @@ _Hoisted = list[cst.BaseSmallStatement]
 
 
 def rebind(editor: EditCommand, node: cst.CSTNode, repair: Repair) -> Edited:
-    """`x op= e` becomes `x = x op e`; an owner with a call in it is evaluated once, before."""
+    """`x op= e` becomes `x = x op e`; an owner is evaluated once, before, unless it may be twice.
+
+    A name may, where evaluating `e` cannot rebind it; of attributes and elements the repair has
+    to say so, since only the analysis sees properties and what a call does.
+    """
     update = _augmented(node)
     hoisted: _Hoisted = []
 
@@ -28,7 +32,11 @@ def rebind(editor: EditCommand, node: cst.CSTNode, repair: Repair) -> Edited:
         hoisted.append(_assign([cst.Name(variable)], expression))
         return cst.Name(variable)
 
-    target = evaluated_once(update.target, update.value, hoist)
+    def is_local(name: str) -> bool:
+        return editor.is_local(name, repair.span)
+
+    again = Again(update.value, repair.repeatable, is_local)
+    target = evaluated_once(update.target, again, hoist)
     return cst.FlattenSentinel([*hoisted, _rebound(update, [target], target)])
 
 
@@ -57,7 +65,7 @@ def copy_first(editor: EditCommand, node: cst.CSTNode, repair: Repair) -> Edited
 
 def evaluated_once(
     target: cst.BaseExpression,
-    value: cst.BaseExpression,
+    again: Again,
     hoist: Callable[[cst.BaseExpression, str], cst.BaseExpression],
 ) -> cst.BaseExpression:
     """Return a target that can be written twice; `hoist` gives a variable for what cannot.
@@ -66,17 +74,13 @@ def evaluated_once(
     """
     if isinstance(target, cst.Attribute):
         owner = target.value
-        if not is_stable(owner) or may_change(owner, value):
+        if not again.gives_the_same(owner):
             target = target.with_changes(value=hoist(_bare(owner), "owner"))
     elif isinstance(target, cst.Subscript):
         owner = target.value
         index = list(target.slice)
-        stable = all(map(is_stable, index)) and not any(may_change(i, value) for i in index)
-        if (
-            not is_stable(owner)
-            or may_change(owner, value)
-            or (not stable and not isinstance(owner, cst.Name))
-        ):
+        stable = all(map(again.gives_the_same, index))
+        if not again.gives_the_same(owner) or not (stable or again.survives(owner, index)):
             target = target.with_changes(value=hoist(_bare(owner), "owner"))
         if not stable:
             target = target.with_changes(slice=[_hoisted_index(i, hoist) for i in index])
@@ -184,7 +188,8 @@ def _bare(node: cst.BaseExpression) -> cst.BaseExpression:
     """Return an expression without the parentheses that an assignment does not need."""
     bare = node.with_changes(lpar=[], rpar=[])
     on_one_line = not _LINE_END.search(cst.Module([]).code_for_node(bare))
-    return bare if on_one_line and precedence(bare) > 0 else node
+    needed = isinstance(bare, cst.NamedExpr)
+    return bare if on_one_line and precedence(bare) > 0 and not needed else node
 
 
 def _plain(node: cst.BaseExpression) -> cst.BaseExpression:

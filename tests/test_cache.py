@@ -29,7 +29,9 @@ RESULT = Result(
             Path("/a.py"),
             Span(1, 2, 3, 4),
             (Step("capture", Path("/b.py"), Span(5, 6, 7, 8), "here"),),
-            Repair("store-back", Span(9, 1, 9, 2), "unsafe", "why", "keep-int", "self.offset"),
+            Repair(
+                "store-back", Span(9, 1, 9, 2), "unsafe", "why", "keep-int", "self.offset", True
+            ),
         ),
         Finding("AL202", "aliased-operand", "m", "error", Path("/c.py"), Span(1, 1, 1, 2)),
     ],

@@ -18,10 +18,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def _codes(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...] | None:
-    """Split lists of codes at commas; None if the option was not given."""
+    """Split lists of codes at commas; None if the option was not given.
+
+    A selection of nothing, as from a variable that is not set, would pass as a clean run.
+    """
     if not values:
         return None
-    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
+    codes = tuple(part.strip() for value in values for part in value.split(",") if part.strip())
+    if not codes and parameter.name == "select":
+        raise click.BadParameter("no rule is named", context, parameter)
+    return codes
 
 
 python_option = click.option(

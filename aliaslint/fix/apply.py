@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from aliaslint.findings import FileError, Repair
-from aliaslint.fix import comments
+from aliaslint.fix import comments, feeds
 from aliaslint.source.files import SourceFile
 
 # In this order, so that the spans of a later step still hold: comments stand behind code.
@@ -57,18 +57,23 @@ def _rewrite(
     from aliaslint.codemods.every import EveryCommand
 
     old_mac = "\r" in source.text and "\n" not in source.text  # libcst mixes its line ends up.
-    text = source.text.replace("\r", "\n") if old_mac else source.text
+    whole = source.text.replace("\r", "\n") if old_mac else source.text
+    text, taken = feeds.taken_out(whole)
+    moved = {taken.moved(repair): repair for repair in repairs}
     try:
         module = cst.parse_module(text)
     except cst.ParserSyntaxError as error:
         message = f"cannot be rewritten: libcst does not parse it: {error.message}"
         return FileError(source.path, error.editor_line, error.editor_column, message)
-    command = EveryCommand(CodemodContext(), repairs, line_length=line_length)
+    command = EveryCommand(CodemodContext(), [*moved], line_length=line_length)
     edited = transplanted(text, module.code, command.rewrite(module).code)
+    if edited is not None:
+        edited = taken.put_back(text, edited)
     if edited is None:
         message = "cannot be rewritten: libcst does not give back the text that it parsed"
         return FileError(source.path, None, None, message)
-    return edited.replace("\n", "\r") if old_mac else edited, command.refused
+    refused = {moved.get(repair, repair): reason for repair, reason in command.refused.items()}
+    return edited.replace("\n", "\r") if old_mac else edited, refused
 
 
 def transplanted(text: str, before: str, after: str) -> str | None:

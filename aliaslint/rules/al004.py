@@ -92,4 +92,6 @@ def repair(evidence: Evidence, mark: Mark) -> Repair | None:
     owner = "" if mark.chain else owner_to_store(evidence, mark)
     if owner:
         return Repair("store-back", span, "safe", owner=owner)
-    return Repair("rebind", span, "unsafe", "the owner no longer sees the update")
+    reason = "the owner no longer sees the update"
+    repeatable = evidence.is_repeatable(mark.site.where)
+    return Repair("rebind", span, "unsafe", reason, repeatable=repeatable)

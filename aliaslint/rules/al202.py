@@ -84,4 +84,5 @@ def repair(evidence: Evidence, group: Group) -> Repair | None:
     safety: Safety = "unsafe" if reason else "safe"
     if mark.site.via.endswith("-item"):
         return copy_first(evidence, mark.site, safety, reason)
-    return Repair("rebind", evidence.span(group.where), safety, reason)
+    repeatable = evidence.is_repeatable(group.where)
+    return Repair("rebind", evidence.span(group.where), safety, reason, repeatable=repeatable)

@@ -10,11 +10,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aliaslint.findings import Role, Span, Step
 from aliaslint.flow.context import Analysis, Fault
 from aliaslint.flow.values import Mark, Pos, Prov, Site, Where
 from aliaslint.lower.ir import At
+
+if TYPE_CHECKING:
+    from aliaslint.rules.repeating import Program
 
 LOCAL_UPDATES = frozenset({"name", "name-item", "element", "element-item"})
 MAX_READS = 12
@@ -52,6 +56,7 @@ class Evidence:
     proven: set[Site] = field(default_factory=set)
     sharing: set[Site] = field(default_factory=set)
     _entangled: dict[Site, str] | None = None
+    _program: Program | None = None
 
     def entangled(self) -> dict[Site, str]:
         """Return the updates that run as part of another one, and those others, with reasons."""
@@ -60,6 +65,14 @@ class Evidence:
         if self._entangled is None:
             self._entangled = entangled(self.analysis)
         return self._entangled
+
+    def is_repeatable(self, where: Where) -> bool:
+        """Whether what the update at a place writes to may be evaluated twice."""
+        from aliaslint.rules import repeating
+
+        if self._program is None:
+            self._program = repeating.program(self.analysis)
+        return repeating.is_repeatable(self.analysis, self._program, where)
 
     # --- source text
 

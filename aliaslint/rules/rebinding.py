@@ -24,7 +24,8 @@ def rebind(evidence: Evidence, site: Site) -> Repair | None:
         return None
     span = evidence.span(site.where)
     reason = unsafe_reason(evidence, site)
-    return Repair("rebind", span, "unsafe" if reason else "safe", reason)
+    repeatable = evidence.is_repeatable(site.where)
+    return Repair("rebind", span, "unsafe" if reason else "safe", reason, repeatable=repeatable)
 
 
 def unsafe_reason(evidence: Evidence, site: Site) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aliaslint.errors import UserError
+from aliaslint.source.files import read_bytes
 
 _TABLE = "tool.aliaslint"
 
@@ -47,7 +48,7 @@ def find(start: Path) -> Config:
     """Return the configuration for `start`, a file or a folder; the default one if there is none.
 
     The root of the default one is the working directory if `start` lies below it.
-    Raises ConfigError for a table that cannot be read, an unknown key or a wrong type.
+    Raises ConfigError for a file that is not TOML, an unknown key or a wrong type.
     """
     folder = start if start.is_dir() else start.parent
     for place in (folder, *folder.parents):
@@ -80,15 +81,16 @@ def line_of(data: bytes, key: str) -> int | None:
 
 
 def _read(path: Path) -> Config | None:
-    """Return the configuration in `path`, None if there is none."""
+    """Return the configuration in `path`, None if there is none.
+
+    A file that is not TOML might have one, so it is an error whatever it holds.
+    """
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    if b"aliaslint" not in data:  # Most projects: do not even load a TOML parser.
-        return None
     tool = load_toml(path, data).get("tool", {})
     if not isinstance(tool, dict) or "aliaslint" not in tool:
         return None

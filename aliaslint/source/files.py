@@ -6,8 +6,10 @@ Reading keeps the bytes: a fix writes them back untouched outside its edits.
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import re
+import stat
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,11 +43,22 @@ def split_lines(text: str) -> list[str]:
     return _LINE_END.split(text)
 
 
+def read_bytes(path: Path) -> bytes:
+    """Return what a file holds. Raises OSError, also for a pipe, a socket or a device.
+
+    Those may never end, or never begin: a run must not wait for them.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+    return path.read_bytes()
+
+
 def read(path: Path) -> SourceFile | FileError:
     """Read and decode `path`; what cannot be read or decoded is a FileError of one line."""
     path = Path(path).absolute()
     try:
-        data = path.read_bytes()
+        data = read_bytes(path)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         return FileError(path, None, None, f"cannot be read: {reason}")

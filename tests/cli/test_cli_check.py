@@ -252,6 +252,40 @@ def test_a_traceback_is_shown_on_request(place: Path, monkeypatch: pytest.Monkey
 # Selection
 
 
+@pytest.mark.parametrize("command", ["check", "fix"])
+@pytest.mark.parametrize("value", ["", " ", ","])
+def test_a_selection_that_names_nothing_is_an_error(place: Path, command: str, value: str) -> None:
+    write(place, "a.py", "AL001!\n")
+    ran = run(command, "--select", value)
+    assert ran.err.startswith("aliaslint: error: Invalid value for '--select': no rule is named")
+    assert (ran.out, ran.err.count("\n"), ran.status) == ("", 1, 2)
+
+
+@pytest.mark.parametrize("option", ["--ignore", "--extend-select"])
+def test_nothing_ignored_and_nothing_added_is_harmless(place: Path, option: str) -> None:
+    write(place, "a.py", "AL001!\n")
+    ran = run("check", option, "")
+    assert ("AL001" in ran.out, ran.status) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "table"),
+    [
+        (("--ignore", "ALL"), ""),
+        (("--select", "AL1", "--ignore", "AL1"), ""),
+        ((), "select = []\n"),
+        ((), 'ignore = ["ALL"]\n'),
+    ],
+)
+def test_a_run_of_no_rule_is_an_error(place: Path, arguments: tuple[str, ...], table: str) -> None:
+    write(place, "a.py", "AL001!\n")
+    write(place, "pyproject.toml", f"[tool.aliaslint]\n{table}")
+    ran = run("check", *arguments)
+    message = "aliaslint: error: no rule is selected, so nothing would be checked"
+    assert ran.err.startswith(message)
+    assert (ran.out, ran.err.count("\n"), ran.status) == ("", 1, 2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

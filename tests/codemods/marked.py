@@ -39,10 +39,14 @@ def edit(
     form: str = "array",
     owner: str = "",
     line_length: int = 88,
+    repeatable: bool = True,
 ) -> Outcome:
     """Carry out one kind of repair at all marks."""
     text, places = spans(marked)
-    repairs = [Repair(action, span, "safe", form=form, owner=owner) for span in places]  # type: ignore[arg-type]
+    repairs = [
+        Repair(action, span, "safe", form=form, owner=owner, repeatable=repeatable)  # type: ignore[arg-type]
+        for span in places
+    ]
     command = EveryCommand(CodemodContext(), repairs, line_length=line_length)
     module = cst.parse_module(text)
     return Outcome(command.rewrite(module).code, list(command.refused.values()))

@@ -132,8 +132,8 @@ CASES = {
         "def f(self):\n    owner = self.get()\n    owner.offset = owner.offset + n\n",
     ),
     "a call in the index is evaluated once": (
-        "def f():\n    «lengths[i()] += n»\n",
-        "def f():\n    index = i()\n    lengths[index] = lengths[index] + n\n",
+        "def f(lengths):\n    «lengths[i()] += n»\n",
+        "def f(lengths):\n    index = i()\n    lengths[index] = lengths[index] + n\n",
     ),
     "owner and index in the order of evaluation": (
         "«self.get()[i()] += n»\n",
@@ -144,8 +144,8 @@ CASES = {
         "owner = self.rows\nindex = self.pick()\nowner[index] = owner[index] + n\n",
     ),
     "calls in a slice": (
-        "«x[f() : g()] += n»\n",
-        "start = f()\nstop = g()\nx[start : stop] = x[start : stop] + n\n",
+        "def h(x):\n    «x[f() : g()] += n»\n",
+        "def h(x):\n    start = f()\n    stop = g()\n    x[start : stop] = x[start : stop] + n\n",
     ),
     "an awaited owner": (
         "async def f():\n    «(await g()).offset += 1»\n",
@@ -185,6 +185,70 @@ def test_rebinding(before: str, after: str) -> None:
 
     assert outcome.text == after
     assert outcome.refused == []
+
+
+# Without a word of the analysis about it, what is written to is evaluated once in all these.
+ONCE = {
+    "an attribute may be a property": (
+        "def f(self):\n    «self.cache.offset += n»\n",
+        "def f(self):\n    owner = self.cache\n    owner.offset = owner.offset + n\n",
+    ),
+    "an element may be computed": (
+        "def f(cs):\n    «cs[0].offset += n»\n",
+        "def f(cs):\n    owner = cs[0]\n    owner.offset = owner.offset + n\n",
+    ),
+    "a call may rebind a global": (
+        "def f():\n    «x.offset += g()»\n",
+        "def f():\n    owner = x\n    owner.offset = owner.offset + g()\n",
+    ),
+    "and so may the property behind an attribute": (
+        "def f():\n    «x.offset += y.z»\n",
+        "def f():\n    owner = x\n    owner.offset = owner.offset + y.z\n",
+    ),
+    "a call may rebind what a nested function declares": (
+        "def f(x):\n    def g():\n        nonlocal x\n    «x.offset += g()»\n",
+        "def f(x):\n    def g():\n        nonlocal x\n"
+        "    owner = x\n    owner.offset = owner.offset + g()\n",
+    ),
+    "a variable of the function around belongs to that one": (
+        "def f(x):\n    def g():\n        «x.offset += h()»\n",
+        "def f(x):\n    def g():\n        owner = x\n        owner.offset = owner.offset + h()\n",
+    ),
+    "a call may rebind the index": (
+        "def f(x):\n    «x[i] += g()»\n",
+        "def f(x):\n    index = i\n    x[index] = x[index] + g()\n",
+    ),
+    "a call in the index may rebind the owner": (
+        "«x[i()] += n»\n",
+        "owner = x\nindex = i()\nowner[index] = owner[index] + n\n",
+    ),
+    "an index that assigns the owner": (
+        "def f(x):\n    «x[(x := y)] += n»\n",
+        "def f(x):\n    owner = x\n    index = (x := y)\n    owner[index] = owner[index] + n\n",
+    ),
+}
+# Nor is a word needed for these.
+PLAIN = {
+    "a parameter, whatever is called": (
+        "def f(self):\n    «self.offset += self.g(lambda: 0)»\n",
+        "def f(self):\n    self.offset = self.offset + self.g(lambda: 0)\n",
+    ),
+    "a local": (
+        "def f():\n    for c in cs:\n        «c.offset -= g()»\n",
+        "def f():\n    for c in cs:\n        c.offset = c.offset - g()\n",
+    ),
+    "a global, with nothing that runs code": ("«x.offset += n»\n", "x.offset = x.offset + n\n"),
+    "a constant index": (
+        "def f(x):\n    «x[-1] += g()»\n",
+        "def f(x):\n    x[-1] = x[-1] + g()\n",
+    ),
+    "a name alone": ("«x += g()»\n", "x = x + g()\n"),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), (ONCE | PLAIN).values(), ids=ONCE | PLAIN)
+def test_rebinding_without_a_word_of_the_analysis(before: str, after: str) -> None:
+    assert edit(before, "rebind", repeatable=False).text == after
 
 
 @pytest.mark.parametrize("operator", OPERATORS)

@@ -52,6 +52,12 @@ BYTES = {
     "tabs and spaces": b"if a:\n\tif b:\n\t    self.offset += n\n",
     "a form feed between functions": b"def g():\n    pass\n\x0c\ndef f(n):\n    self.offset += n\n",
     "a form feed before the statement": b"a = 1\n\x0c\nself.offset += n\n",
+    "a form feed in the indentation": b"if a:\n\x0c    self.offset += n\n\x0c    b = 1\n",
+    "a form feed after other indentation": b"if a:\r\n  \x0c \x0c    self.offset += n\r\n",
+    "a form feed before the body": b"if a:\n\x0c    b = 1\n    self.offset += n\n",
+    "a form feed at the start": b"\x0cself.offset += n\n",
+    "a form feed and old mac line ends": b"if a:\r\x0c    self.offset += n\r",
+    "a form feed in a string": b"if a:\n\x0c    self.offset += n\nb = '''\n \x0c x\n'''\n",
     "no final newline": b"self.offset += n",
     "no final newline after a comment": b"self.offset += n  # end",
     "no final newline elsewhere": b"self.offset += n\nx = 1",
@@ -68,6 +74,24 @@ BYTES = {
 @pytest.mark.parametrize("data", BYTES.values(), ids=BYTES)
 def test_only_the_statement_changes(data: bytes) -> None:
     assert repaired(data) == data.replace(UPDATE.encode(), REBOUND.encode())
+
+
+def test_form_feeds_stay_where_lines_are_added() -> None:
+    before = b"import os\n\n\ndef f():\n\x0c    '''What.\n\x0cElse.'''\n\x0c    o = cache.offset\n"
+    after = before.replace(b"import os\n", b"import os\n\nimport mlx.core as mx\n")
+
+    assert repaired(before) == after.replace(CAPTURE.encode(), COPIED.encode())
+
+
+def test_a_form_feed_goes_before_the_variable_of_an_owner() -> None:
+    file = source(b"if a:\n\x0c    g().offset += 1\n")
+
+    made = edit(file, [Repair("rebind", Span(2, 6, 2, 21), "safe")], 88)
+
+    assert isinstance(made, Edit)
+    assert made.source.data == (
+        b"if a:\n\x0c    owner = g()\n    owner.offset = owner.offset + 1\n"
+    )
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=["LF", "CRLF", "CR"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -147,14 +148,30 @@ def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     assert str(caught.value) == expected
 
 
-def test_broken_toml_is_an_error_if_it_speaks_of_us(tmp_path: Path) -> None:
-    path = configure(tmp_path, "[tool.aliaslint\n")
+@pytest.mark.parametrize("text", ["[tool.aliaslint\n", "[tool.other\n", "[tool"])
+def test_broken_toml_is_an_error(tmp_path: Path, text: str) -> None:
+    path = configure(tmp_path, text)
     with pytest.raises(ConfigError, match="is not valid TOML") as caught:
         find(tmp_path)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
 
 
-def test_broken_toml_of_others_is_not_our_business(tmp_path: Path) -> None:
-    configure(tmp_path, "[tool.other\n")
-    assert find(tmp_path) == Config(tmp_path)
+def test_a_file_that_is_not_utf_8_is_an_error(tmp_path: Path) -> None:
+    path = configure(tmp_path, "")
+    path.write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match="is not UTF-8"):
+        find(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_an_error_and_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pyproject.toml")
+    with pytest.raises(ConfigError, match="cannot be read: not a regular file"):
+        find(tmp_path)
+
+
+def test_broken_toml_above_the_configuration_is_not_read(tmp_path: Path) -> None:
+    configure(tmp_path, "[tool")
+    path = configure(tmp_path / "inner", "[tool.aliaslint]\n")
+    assert find(tmp_path / "inner").source == path

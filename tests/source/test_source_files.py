@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,19 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
 def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
     error = read(tmp_path)
     assert error == FileError(tmp_path, None, None, "cannot be read: is a directory")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_an_error_and_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "pipe.py"
+    os.mkfifo(path)
+    assert read(path) == FileError(path, None, None, "cannot be read: not a regular file")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a device without an end")
+def test_a_device_is_an_error() -> None:
+    path = Path("/dev/zero")
+    assert read(path) == FileError(path, None, None, "cannot be read: not a regular file")
 
 
 def test_paths_become_absolute() -> None:
