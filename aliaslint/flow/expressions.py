@@ -300,7 +300,10 @@ def slice_container(frame: Frame, st: State, ref: Ref, expr: ir.Item) -> Val:
     were looked up by a constant index are taken for others."""
     from aliaslint.flow.containers import any_element, known_length
 
-    if known_length(st, ref) is not None or not expr.operands:
+    length = known_length(st, ref)
+    if length is not None and expr.bounds and not ref.many:
+        return exact_slice(frame, st, ref, range(length)[slice(*expr.bounds)], expr)
+    if length is not None or not expr.operands:
         return copy_container(frame, st, ref, expr.at, aligned=not expr.operands)
     made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("list"))
     frame.looking_up = expr.at
@@ -312,6 +315,19 @@ def slice_container(frame: Frame, st: State, ref: Ref, expr: ir.Item) -> Val:
     inner = any_element(frame, st, ref)
     st.heap[ref] = {**st.heap[ref], **constants}
     st.put(made, ANY, inner)
+    return single(made, FRESH_PROV)
+
+
+def exact_slice(frame: Frame, st: State, ref: Ref, chosen: range, expr: ir.Item) -> Val:
+    """Exactly the elements at the `chosen` positions of a container of known length."""
+    from aliaslint.flow.containers import element
+
+    made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("list"))
+    fields: dict[Key, Val] = {
+        Pos("i", i): element(frame, st, ref, Pos("i", k)) for i, k in enumerate(chosen)
+    }
+    fields["#len"] = single(frame.refs.const(len(chosen), SCALAR), FRESH_PROV)
+    st.heap[made] = fields
     return single(made, FRESH_PROV)
 
 

@@ -51,6 +51,7 @@ class Item(Expr):
     index: Expr | None
     operands: tuple[Expr, ...] = ()
     plain_slice: bool = False  # `o[a:b]`: on a list, elements are kept
+    bounds: tuple[int | None, ...] = ()  # `[1:]` gives (1, None); of slices by literals only
 
 
 @dataclass(slots=True, eq=False)

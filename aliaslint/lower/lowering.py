@@ -406,7 +406,7 @@ class Lowering:
             case ast.Subscript(value=value, slice=index):
                 obj = self.expr(value)
                 lowered, operands, plain = self.index(index)
-                return ir.Item(here, obj, lowered, operands, plain)
+                return ir.Item(here, obj, lowered, operands, plain, literal_bounds(index))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return ir.Not(here, self.expr(operand))
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
@@ -559,3 +559,22 @@ class Lowering:
         """No lowering of its own: an unresolved call on every name that is mentioned."""
         names = {n.id: n for n in ast.walk(node) if isinstance(n, ast.Name)}
         return ir.Opaque(at(node), tuple(self.load(n, i) for i, n in names.items()))
+
+
+def literal_bounds(node: ast.expr) -> tuple[int | None, ...]:
+    """Return lower and upper bound of a slice `[a:b]` of literals (None: left out), or nothing."""
+    if not isinstance(node, ast.Slice) or node.step is not None:
+        return ()
+    bounds: list[int | None] = []
+    for part in (node.lower, node.upper):
+        if part is None:
+            bounds.append(None)
+            continue
+        try:
+            value = ast.literal_eval(part)
+        except ValueError:
+            return ()
+        if not isinstance(value, int):
+            return ()
+        bounds.append(value)
+    return tuple(bounds)
