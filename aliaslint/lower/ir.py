@@ -59,11 +59,12 @@ class Fresh(Expr):
     """A new value made by reading `operands` (arithmetic, comparison, formatting).
 
     `how` is "arith" (an array if an operand is one), "matmul", "bool", "str" or "meta"
-    (`is`: reads nothing).
+    (`is`: reads nothing). `ops` names the operators of a comparison, as `ast` does.
     """
 
     operands: tuple[Expr, ...]
     how: str
+    ops: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False)

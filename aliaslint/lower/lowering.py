@@ -419,7 +419,8 @@ class Lowering:
                 if meta and len(operands) == 2:
                     how = "is" if isinstance(ops[0], ast.Is) else "is not"
                     return ir.Fresh(here, operands, how)
-                return ir.Fresh(here, operands, "compare")
+                names = tuple(type(op).__name__ for op in ops)
+                return ir.Fresh(here, operands, "compare", names)
             case ast.BoolOp(op=op, values=values):
                 name = "and" if isinstance(op, ast.And) else "or"
                 return ir.BoolOp(here, name, tuple(self.expr(v) for v in values))
