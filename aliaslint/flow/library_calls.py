@@ -25,7 +25,7 @@ from aliaslint.flow.expressions import (
 )
 from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, bind, describe
 from aliaslint.flow.generators import advance, collect, drain
-from aliaslint.flow.loops import iterate_val, walker
+from aliaslint.flow.loops import iterate_val, iterators, walker
 from aliaslint.flow.state import State
 from aliaslint.flow.values import ANY, EMPTY, FRESH, Hop, Link, Pos, Prov, Ref, Val, join, single
 from aliaslint.lower import ir
@@ -450,8 +450,9 @@ def as_sequence(
     from aliaslint.flow.loops import walk_kind
 
     type_ = frame.type_of(st, link.ref)
-    if any(isinstance(a, GenOf) for a in type_):
-        return collect(frame, st, {link: FRESH}, expr, kind)
+    walked = iterators(frame, st, {link: FRESH}, expr)
+    if any(isinstance(a, GenOf) for k in walked for a in k.ref.type):
+        return collect(frame, st, walked, expr, kind)
     if "array" in type_:
         frame.read(st, {link: stale}, expr.at)  # type: ignore[dict-item]
         made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of(kind))
