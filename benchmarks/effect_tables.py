@@ -25,10 +25,11 @@ each of them, or by how much they moved since the release before. A class has `n
     {"return": VALUE}, {"raise": true}
     {"branch": [[...], [...]]}, {"loop": [...], "variable": NAME, "over": VALUE}
 
-A place is an attribute of a value, or a name. A value is
+A place is an attribute of a value, or a name. An index is a number, or {"name": PARAMETER}. A
+value is
 
     {"fresh": "array" | "scalar" | "none" | "list" | "range" | "other"}
-    {"name": NAME}, {"attribute": NAME, "of": VALUE}, {"element": VALUE, "index": N}
+    {"name": NAME}, {"attribute": NAME, "of": VALUE}, {"element": VALUE, "index": INDEX}
     {"tuple": [VALUE, ...]}, {"list": VALUE}, {"each": VALUE, "over": VALUE, "variable": NAME}
     {"either": [VALUE, ...]}, {"star": VALUE}
     {"call": NAME, "of": VALUE | null, "arguments": [VALUE | {"keyword": NAME, "value": VALUE}]}
@@ -372,6 +373,8 @@ class Reader:
         sliced = any(isinstance(n, ast.Slice) or _is_ellipsis(n) for n in ast.walk(index))
         if self._is_fresh(base) or kind == "array" or sliced or isinstance(index, ast.Tuple):
             return {"fresh": "array" if kind == "array" else "other"}
+        if isinstance(index, ast.Name) and index.id in self.parameters:
+            return {"element": base, "index": {"name": index.id}}
         number = index.value if isinstance(index, ast.Constant) else 0
         return {"element": base, "index": number if isinstance(number, int) else 0}
 

@@ -105,11 +105,13 @@ class Args:
 
 def evaluate_args(frame: Frame, st: State, call: ir.Call) -> Args:
     from aliaslint.flow.containers import element, known_length
+    from aliaslint.flow.loops import run_out
 
     args = Args()
     vals = evaluate_all(frame, [arg.value for arg in call.args], st)
     for arg, val in zip(call.args, vals, strict=True):
         if arg.name == "*":
+            val = run_out(frame, st, val, arg.value)
             refs = [link.ref for link in val]
             length = known_length(st, refs[0]) if len(refs) == 1 else None
             if length is not None and not args.starred:

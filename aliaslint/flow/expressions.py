@@ -300,7 +300,10 @@ def slice_container(frame: Frame, st: State, ref: Ref, expr: ir.Item) -> Val:
     were looked up by a constant index are taken for others."""
     from aliaslint.flow.containers import any_element, known_length
 
-    if known_length(st, ref) is not None or not expr.operands:
+    length = known_length(st, ref)
+    if length is not None and expr.bounds and not ref.many:
+        return exact_slice(frame, st, ref, range(length)[slice(*expr.bounds)], expr)
+    if length is not None or not expr.operands:
         return copy_container(frame, st, ref, expr.at, aligned=not expr.operands)
     made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("list"))
     frame.looking_up = expr.at
@@ -312,6 +315,19 @@ def slice_container(frame: Frame, st: State, ref: Ref, expr: ir.Item) -> Val:
     inner = any_element(frame, st, ref)
     st.heap[ref] = {**st.heap[ref], **constants}
     st.put(made, ANY, inner)
+    return single(made, FRESH_PROV)
+
+
+def exact_slice(frame: Frame, st: State, ref: Ref, chosen: range, expr: ir.Item) -> Val:
+    """Exactly the elements at the `chosen` positions of a container of known length."""
+    from aliaslint.flow.containers import element
+
+    made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("list"))
+    fields: dict[Key, Val] = {
+        Pos("i", i): element(frame, st, ref, Pos("i", k)) for i, k in enumerate(chosen)
+    }
+    fields["#len"] = single(frame.refs.const(len(chosen), SCALAR), FRESH_PROV)
+    st.heap[made] = fields
     return single(made, FRESH_PROV)
 
 
@@ -431,6 +447,11 @@ def fresh(frame: Frame, expr: ir.Fresh, st: State) -> Val:
     vals = evaluate_all(frame, expr.operands, st)
     if expr.how in {"is", "is not"}:
         return frame.plain()
+    if expr.how == "compare":
+        compare(frame, st, vals, expr)
+    if expr.how == "str":
+        for val in vals:
+            run_special(frame, st, val, AS_TEXT, expr)
     if expr.how == "repeat":
         return repeated(frame, st, vals, expr)
     types = [frame.val_type(st, val) for val in vals]
@@ -502,13 +523,13 @@ def display(frame: Frame, expr: ir.Build, st: State, keep: Callable[[Val], Val])
     exact = True
     for i, node in enumerate(expr.items):
         if isinstance(node, ir.Star):
-            count, exact = spread_into(frame, st, fields, vals[i], count, exact)
+            count, exact = spread_into(frame, st, fields, vals[i], count, exact, node.at)
             continue
         val = keep(vals[i])
         if expr.kind == "dict":
             key_node = expr.keys[i]
             if key_node is None:
-                count, exact = spread_into(frame, st, fields, val, count, exact)
+                count, exact = spread_into(frame, st, fields, val, count, exact, node.at)
                 continue
             key_val = evaluate(frame, key_node, st)
             for key in index_keys(frame, st, made, key_val):
@@ -525,11 +546,13 @@ def display(frame: Frame, expr: ir.Build, st: State, keep: Callable[[Val], Val])
 
 
 def spread_into(
-    frame: Frame, st: State, fields: dict[Key, Val], val: Val, count: int, exact: bool
+    frame: Frame, st: State, fields: dict[Key, Val], val: Val, count: int, exact: bool, at: ir.At
 ) -> tuple[int, bool]:
     """`*val` (or `**val`) inside a display: exact where the container's length is known."""
     from aliaslint.flow.containers import element, known_length
+    from aliaslint.flow.loops import run_out
 
+    val = run_out(frame, st, val, ir.Const(at, None))
     refs = [link.ref for link in val]
     if len(refs) == 1 and exact:
         length = known_length(st, refs[0])
@@ -571,20 +594,62 @@ def replace(st: State, new: State) -> None:
 
 def test(frame: Frame, expr: ir.Expr, st: State) -> None:
     """Evaluate a condition; its truth is a read of the value."""
-    frame.read(st, evaluate(frame, expr, st), expr.at)
+    truth(frame, st, evaluate(frame, expr, st), expr)
+
+
+def truth(frame: Frame, st: State, val: Val, expr: ir.Expr) -> None:
+    """The truth of an object of the program is told by a method of its class."""
+    run_special(frame, st, val, ("__bool__", "__len__"), expr)
+    frame.read(st, val, expr.at)
+
+
+def run_special(
+    frame: Frame, st: State, val: Val, names: tuple[str, ...], expr: ir.Expr, *args: Val
+) -> None:
+    """Run the first of these methods that the class of an object of the program has."""
+    from aliaslint.flow.calls import after_call, call_method_of
+
+    for link in list(val):
+        type_ = frame.type_of(st, link.ref)
+        name = next((n for n in names if item_method(frame, type_, n) is not None), None)
+        if name is not None:
+            call_method_of(frame, st, link.ref, name, list(args), expr)
+            after_call(frame, st)
+
+
+def compare(frame: Frame, st: State, vals: list[Val], expr: ir.Fresh) -> None:
+    """A comparison runs the method of its left operand, or the mirrored one of its right."""
+    for left, right, op in zip(vals, vals[1:], expr.ops, strict=False):
+        method, mirrored = COMPARISONS.get(op, ((), ()))
+        run_special(frame, st, left, method, expr, right)
+        if not any(item_method(frame, frame.type_of(st, k.ref), m) for k in left for m in method):
+            run_special(frame, st, right, mirrored, expr, left)
+
+
+COMPARISONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "Eq": (("__eq__",), ("__eq__",)),
+    "NotEq": (("__ne__", "__eq__"), ("__ne__", "__eq__")),
+    "Lt": (("__lt__",), ("__gt__",)),
+    "LtE": (("__le__",), ("__ge__",)),
+    "Gt": (("__gt__",), ("__lt__",)),
+    "GtE": (("__ge__",), ("__le__",)),
+    "In": ((), ("__contains__",)),
+    "NotIn": ((), ("__contains__",)),
+}
+AS_TEXT = ("__format__", "__str__", "__repr__")
 
 
 @handles(ir.BoolOp)
 def bool_op(frame: Frame, expr: ir.BoolOp, st: State) -> Val:
     result = evaluate(frame, expr.values[0], st)
-    frame.read(st, result, expr.values[0].at)
+    truth(frame, st, result, expr.values[0])
     branch = st.copy()
     for before, node in zip(expr.values, expr.values[1:], strict=False):
         if not narrow(frame, branch, before, expr.op == "and"):
             break
         val = evaluate(frame, node, branch)
         if node is not expr.values[-1]:
-            frame.read(branch, val, node.at)
+            truth(frame, branch, val, node)
         result = join(result, val)
         replace(st, st.join(branch.copy(), frame.refs, frame.a.init_type))
     return result
@@ -664,7 +729,8 @@ def suspend(frame: Frame, expr: ir.Suspend, st: State) -> Val:
                     replace(st, after)
             else:
                 frame.returns.append((bind(val), st.copy()))
-            return frame.plain(UNKNOWN)
+            sent = st.peek(frame.resumed, "#sent") if frame.resumed is not None else None
+            return join(frame.plain(UNKNOWN), sent or EMPTY)
 
 
 class Stopped(Exception):

@@ -99,6 +99,7 @@ class Frame:
         self.consumer: Consumer | None = None
         self.parent_frame: Frame | None = None
         self.weak = False
+        self.resumed: Ref | None = None  # the generator object whose body this is
         self.held = 0
         self.guessing = False  # the class of the receiver is one candidate of several
         self.walking = False  # a loop takes its element: no other position is meant

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from aliaslint.flow.containers import append, set_length
+from aliaslint.flow.containers import append, known_length, set_length
 from aliaslint.flow.expressions import Stopped, replace
 from aliaslint.flow.frame import FRESH_PROV, Frame, LoopFrame, bind
 from aliaslint.flow.state import State
-from aliaslint.flow.values import ANY, EMPTY, Link, Ref, Val, join, single
+from aliaslint.flow.values import ANY, EMPTY, Link, Pos, Ref, Val, join, single
 from aliaslint.lower import ir
 from aliaslint.program.types import SCALAR, UNKNOWN, GenOf, Seq, ordered
 
 MAX_NESTED = 6
+MAX_KNOWN = 4
 Consume = Callable[[Val, State], "State | None"]
 
 
@@ -50,6 +51,7 @@ def inline(
     sub.positions = frame.positions
     sub.tries = frame.tries
     sub.consumer = consume
+    sub.resumed = ref
     sub.weak = any(name.startswith(prefix) for name in st.env)
     for param in function.params:
         st.env[prefix + param] = st.peek(ref, f"@{param}") or EMPTY
@@ -129,8 +131,14 @@ def collect(frame: Frame, st: State, val: Val, node: ir.Expr, kind: str = "list"
 
 
 def append_in(frame: Frame, st: State, made: Ref, item: Val) -> None:
-    set_length(frame, st, made, None)
-    st.put(made, ANY, join(st.peek(made, ANY) or EMPTY, item))
+    """Positions are known until a branch or a loop makes the number of elements unknown."""
+    length = known_length(st, made)
+    if length is None or length >= MAX_KNOWN or made.many:
+        set_length(frame, st, made, None)
+        st.put(made, ANY, join(st.peek(made, ANY) or EMPTY, item))
+    else:
+        st.put(made, Pos("i", length), item)
+        set_length(frame, st, made, length + 1)
 
 
 def drain(frame: Frame, st: State, val: Val, node: ir.Expr) -> Val:

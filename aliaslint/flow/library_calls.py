@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from aliaslint.flow.calls import Args, call_method_of, call_property, call_val, handed, unresolved
+from aliaslint.flow.calls import (
+    Args,
+    call_method_of,
+    call_property,
+    call_ref,
+    call_val,
+    handed,
+    unresolved,
+)
 from aliaslint.flow.containers import append, element, known_length, set_length, store_element
 from aliaslint.flow.expressions import (
+    AS_TEXT,
     copy_container,
     index_keys,
     load_attr,
     location_of_field,
+    run_special,
     seq_of,
 )
 from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, bind, describe
 from aliaslint.flow.generators import advance, collect, drain
-from aliaslint.flow.loops import iterate_val, walker
+from aliaslint.flow.loops import iterate_val, iterators, walker
 from aliaslint.flow.state import State
 from aliaslint.flow.values import ANY, EMPTY, FRESH, Hop, Link, Pos, Prov, Ref, Val, join, single
 from aliaslint.lower import ir
@@ -126,9 +136,40 @@ def layer_call(frame: Frame, st: State, ref: Ref, dotted: str, args: Args, expr:
     return frame.fresh(expr.at, library.instance_call_result(dotted))
 
 
+@models("contextlib.ExitStack", "contextlib.AsyncExitStack")
+def exit_stack(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """A stack of calls that run when the block of its `with` is left."""
+    ref = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], EXIT_STACK)
+    set_length(frame, st, ref, 0)
+    return single(ref, FRESH_PROV)
+
+
+EXIT_STACK = frozenset({ExtInst("contextlib.ExitStack")})
+
+
+def is_exit_stack(ref: Ref) -> bool:
+    return ref.type == EXIT_STACK
+
+
+def close_stack(frame: Frame, st: State, ref: Ref, node: ir.Expr) -> None:
+    """Run what was pushed, the last one first."""
+    length = known_length(st, ref)
+    positions = [ANY] if length is None else [Pos("i", k) for k in reversed(range(length))]
+    for pos in positions:
+        for link in list(element(frame, st, ref, pos)):
+            call_ref(frame, st, link.ref, Args(), node)
+    clear_elements(frame, st, ref)
+
+
 def nn_method(
     frame: Frame, st: State, ref: Ref, dotted: str, name: str, args: Args, expr: ir.Expr
 ) -> Val:
+    if is_exit_stack(ref) and name in {"callback", "push_async_callback"} and args.positional:
+        append(frame, st, ref, partial_(frame, st, args, expr))
+        return args.positional[0]
+    if is_exit_stack(ref) and name in {"close", "aclose"}:
+        close_stack(frame, st, ref, expr)
+        return frame.plain()
     read_all(frame, st, args, expr)
     if dotted.startswith("mlx.nn.") and name not in {"parameters", "trainable_parameters"}:
         return frame.fresh(expr.at, ARRAY if name == "as_linear" else UNKNOWN)
@@ -409,8 +450,9 @@ def as_sequence(
     from aliaslint.flow.loops import walk_kind
 
     type_ = frame.type_of(st, link.ref)
-    if any(isinstance(a, GenOf) for a in type_):
-        return collect(frame, st, {link: FRESH}, expr, kind)
+    walked = iterators(frame, st, {link: FRESH}, expr)
+    if any(isinstance(a, GenOf) for k in walked for a in k.ref.type):
+        return collect(frame, st, walked, expr, kind)
     if "array" in type_:
         frame.read(st, {link: stale}, expr.at)  # type: ignore[dict-item]
         made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of(kind))
@@ -617,17 +659,34 @@ def special_method(name: str) -> Model:
     def model(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
         for val in args.positional[:1]:
             for link, stale in list(val.items()):
-                call_method_of(frame, st, link.ref, f"__{name}__", [], expr)
+                run_special(frame, st, {link: FRESH}, SPECIAL.get(name, (f"__{name}__",)), expr)
                 if name != "len":
                     frame.read(st, {link: stale}, expr.at)
         if name == "abs" and args.positional:
             return frame.fresh(expr.at, frame.val_type(st, args.positional[0]) or UNKNOWN)
-        return frame.plain(STR if name in {"str", "repr"} else SCALAR)
+        return frame.plain(STR if name in {"str", "repr", "ascii", "format"} else SCALAR)
 
     return model
 
 
-for _name in ("len", "bool", "str", "repr", "abs"):
+SPECIAL = {
+    "bool": ("__bool__", "__len__"),
+    "str": AS_TEXT[1:],
+    "ascii": AS_TEXT[2:],
+    "format": AS_TEXT,
+}
+
+
+@models("builtins.print")
+def print_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    for val, node in args.all():
+        at = node.at if node is not None else expr.at
+        run_special(frame, st, val, AS_TEXT[1:], expr)
+        read_deep(frame, st, val, at)
+    return frame.plain(frozenset({"none"}))
+
+
+for _name in ("len", "bool", "str", "repr", "abs", "ascii", "format"):
     MODELS[f"builtins.{_name}"] = special_method(_name)
 
 
@@ -646,7 +705,7 @@ def from_keys(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
     return single(made, FRESH_PROV)
 
 
-@models("numpy.asarray")
+@models("numpy.asarray", "numpy.asanyarray", "numpy.ascontiguousarray", "numpy.frombuffer")
 def as_view(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
     """A zero-copy view sees `a += 1` and `a[0] = v`: it is one more name for the handle."""
     return view_of(frame, st, args, expr)
@@ -706,6 +765,8 @@ def container_method(
         case "get" | "setdefault" | "pop":
             return take(frame, st, ref, name, args)
         case "popleft" | "popitem" | "next" | "__next__" | "send":
+            if name == "send":
+                st.put(ref, "#sent", first)
             if any(isinstance(a, GenOf) for a in ref.type):
                 return advance(frame, st, Link(ref, STATIC_PROV), expr)
             set_length(frame, st, ref, None)

@@ -32,6 +32,7 @@ from aliaslint.flow.state import State
 from aliaslint.flow.values import ANY, EMPTY, Key, Link, Pos, Ref, Val, join, single
 from aliaslint.lower import ir
 from aliaslint.lower.walk import statements
+from aliaslint.program.classes import Method
 from aliaslint.program.types import (
     ARRAY,
     SCALAR,
@@ -169,7 +170,7 @@ def iterate_instance(frame: Frame, st: State, ref: Ref, pos: Pos, node: ir.Expr)
         if any(isinstance(a, GenOf) for link in inner for a in link.ref.type):
             from aliaslint.flow.generators import collect
 
-            return collect(frame, st, inner, node)
+            inner = collect(frame, st, inner, node)
         if inner:
             return iterate_val(frame, st, inner, pos, node)
         if item_method(frame, type_, "__next__") is not None:
@@ -179,6 +180,34 @@ def iterate_instance(frame: Frame, st: State, ref: Ref, pos: Pos, node: ir.Expr)
         index = position_val(frame, pos)
         return call_method_of(frame, st, ref, "__getitem__", [index], node)
     return load_element(frame, st, ref, pos, node)
+
+
+def iterators(frame: Frame, st: State, val: Val, node: ir.Expr) -> Val:
+    """Put what `__iter__` gives in the place of objects whose `__iter__` is a generator."""
+    result = EMPTY
+    for link, stale in list(val.items()):
+        made = EMPTY
+        if gives_generator(frame, st, link.ref):
+            made = call_method_of(frame, st, link.ref, "__iter__", [], node)
+        result = join(result, made or {link: stale})
+    return result
+
+
+def gives_generator(frame: Frame, st: State, ref: Ref) -> bool:
+    method = item_method(frame, frame.type_of(st, ref), "__iter__")
+    return isinstance(method, Method) and frame.a.classes.method(method).generator
+
+
+def run_out(frame: Frame, st: State, val: Val, node: ir.Expr) -> Val:
+    """Put what generators yield, to their end, in their place: `a, b = generator()`."""
+    from aliaslint.flow.generators import collect
+
+    result = EMPTY
+    for link, stale in iterators(frame, st, val, node).items():
+        generator = any(isinstance(a, GenOf) for a in link.ref.type)
+        one = {link: stale}
+        result = join(result, collect(frame, st, one, node) if generator else one)
+    return result
 
 
 def walked_refs(frame: Frame, st: State, val: Val) -> list[Ref]:
@@ -243,7 +272,7 @@ class Walk:
 
 
 def run_for(frame: Frame, stmt: ir.For, st: State) -> State | None:
-    iterable = evaluate(frame, stmt.iterable, st)
+    iterable = iterators(frame, st, evaluate(frame, stmt.iterable, st), stmt.iterable)
     generators = [k for k in iterable if any(isinstance(a, GenOf) for a in k.ref.type)]
     if generators:
         from aliaslint.flow.generators import for_generator

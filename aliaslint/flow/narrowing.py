@@ -35,7 +35,7 @@ def narrow(frame: Frame, st: State, test: ir.Expr, truth: bool) -> bool:
             return narrow_class(frame, st, subject.value, kind.value, truth)
         case ir.Call(fn=ir.Name(name="hasattr", scope="global"), args=(subject, what)):
             return narrow_hasattr(frame, st, subject.value, what.value, truth)
-        case ir.Name(name="TYPE_CHECKING"):
+        case ir.Name(name="TYPE_CHECKING") | ir.Attr(obj=ir.Name(), name="TYPE_CHECKING"):
             return not truth
         case ir.Name() | ir.Attr():
             return narrow_none(frame, st, test, False) if truth else True

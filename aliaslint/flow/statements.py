@@ -159,8 +159,12 @@ def assign(frame: Frame, stmt: ir.Assign, st: State) -> State | None:
                 if link.ref.type == UNKNOWN:
                     st.narrowed[link.ref] = ARRAY
     frame.value_at = stmt.value.at
+    weak = frame.weak
+    if isinstance(stmt.value, ir.Suspend) and stmt.value.how == "yield":
+        frame.weak = False  # just resumed here: what is sent is all that the target holds
     for each in stmt.targets:
         assign_to(frame, each, val, st)
+    frame.weak = weak
     frame.value_at = None
     return st
 
@@ -255,6 +259,9 @@ def store_slice(frame: Frame, st: State, ref: Ref, val: Val) -> None:
 
 def unpack(frame: Frame, target: ir.Unpack, val: Val, st: State) -> None:
     """`a, b = val`: elements by position; arrays give new handles."""
+    from aliaslint.flow.loops import run_out
+
+    val = run_out(frame, st, val, ir.Const(target.at, None))
     count = len(target.targets)
     parts: list[Val] = [EMPTY] * count
     for link, stale in list(val.items()):
@@ -273,7 +280,7 @@ def iterable_elements(
     frame: Frame, st: State, ref: Ref, count: int, target: ir.Unpack
 ) -> list[Val]:
     from aliaslint.flow.expressions import load_element
-    from aliaslint.flow.loops import walk_element
+    from aliaslint.flow.loops import iterate_instance, walk_element
 
     node = ir.Item(target.at, ir.Const(target.at, None), None)
     result: list[Val] = []
@@ -293,6 +300,8 @@ def iterable_elements(
             result.append(special)
         elif is_plain(frame.type_of(st, ref)):
             result.append(frame.plain(UNKNOWN))
+        elif item_method(frame, frame.type_of(st, ref), "__iter__") is not None:
+            result.append(iterate_instance(frame, st, ref, Pos("i", index), node))
         else:
             result.append(load_element(frame, st, ref, Pos("i", index), node))
     return result
@@ -821,11 +830,14 @@ def finally_(
 def with_(frame: Frame, stmt: ir.With, st: State) -> State | None:
     """`with c as t`: `__enter__` gives the target, `__exit__` runs on the way out."""
     from aliaslint.flow.generators import enter_generator, exit_generator
+    from aliaslint.flow.library_calls import close_stack, is_exit_stack
 
     context = evaluate(frame, stmt.context, st)
     entered = EMPTY
     for link in list(context):
         val = context_method(frame, st, link.ref, ("__enter__", "__aenter__"), 0, stmt)
+        if val is None and is_exit_stack(link.ref):
+            val = {link: frozenset()}
         if val is None:
             val = enter_generator(frame, st, link, stmt)
         entered = join(entered, val)
@@ -835,7 +847,9 @@ def with_(frame: Frame, stmt: ir.With, st: State) -> State | None:
     if after is None:
         return None
     for link in list(context):
-        if context_method(frame, after, link.ref, ("__exit__", "__aexit__"), 3, stmt) is None:
+        if is_exit_stack(link.ref):
+            close_stack(frame, after, link.ref, ir.Const(stmt.context.at, None))
+        elif context_method(frame, after, link.ref, ("__exit__", "__aexit__"), 3, stmt) is None:
             exit_generator(frame, after, link, stmt)
     return after
 

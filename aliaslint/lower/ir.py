@@ -51,6 +51,7 @@ class Item(Expr):
     index: Expr | None
     operands: tuple[Expr, ...] = ()
     plain_slice: bool = False  # `o[a:b]`: on a list, elements are kept
+    bounds: tuple[int | None, ...] = ()  # `[1:]` gives (1, None); of slices by literals only
 
 
 @dataclass(slots=True, eq=False)
@@ -58,11 +59,12 @@ class Fresh(Expr):
     """A new value made by reading `operands` (arithmetic, comparison, formatting).
 
     `how` is "arith" (an array if an operand is one), "matmul", "bool", "str" or "meta"
-    (`is`: reads nothing).
+    (`is`: reads nothing). `ops` names the operators of a comparison, as `ast` does.
     """
 
     operands: tuple[Expr, ...]
     how: str
+    ops: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False)

@@ -406,7 +406,7 @@ class Lowering:
             case ast.Subscript(value=value, slice=index):
                 obj = self.expr(value)
                 lowered, operands, plain = self.index(index)
-                return ir.Item(here, obj, lowered, operands, plain)
+                return ir.Item(here, obj, lowered, operands, plain, literal_bounds(index))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return ir.Not(here, self.expr(operand))
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
@@ -419,7 +419,8 @@ class Lowering:
                 if meta and len(operands) == 2:
                     how = "is" if isinstance(ops[0], ast.Is) else "is not"
                     return ir.Fresh(here, operands, how)
-                return ir.Fresh(here, operands, "compare")
+                names = tuple(type(op).__name__ for op in ops)
+                return ir.Fresh(here, operands, "compare", names)
             case ast.BoolOp(op=op, values=values):
                 name = "and" if isinstance(op, ast.And) else "or"
                 return ir.BoolOp(here, name, tuple(self.expr(v) for v in values))
@@ -559,3 +560,22 @@ class Lowering:
         """No lowering of its own: an unresolved call on every name that is mentioned."""
         names = {n.id: n for n in ast.walk(node) if isinstance(n, ast.Name)}
         return ir.Opaque(at(node), tuple(self.load(n, i) for i, n in names.items()))
+
+
+def literal_bounds(node: ast.expr) -> tuple[int | None, ...]:
+    """Return lower and upper bound of a slice `[a:b]` of literals (None: left out), or nothing."""
+    if not isinstance(node, ast.Slice) or node.step is not None:
+        return ()
+    bounds: list[int | None] = []
+    for part in (node.lower, node.upper):
+        if part is None:
+            bounds.append(None)
+            continue
+        try:
+            value = ast.literal_eval(part)
+        except ValueError:
+            return ()
+        if not isinstance(value, int):
+            return ()
+        bounds.append(value)
+    return tuple(bounds)

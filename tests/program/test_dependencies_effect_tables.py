@@ -299,6 +299,39 @@ def test_shipped_batch_cache_changes_what_the_release_changes(
     assert (held is getattr(cache, attribute)) is changes
 
 
+def test_shipped_list_of_caches_keeps_its_caches_apart() -> None:
+    pytest.importorskip("mlx.core")
+    module = ModuleType("cache")
+    exec(effect_tables.skeleton("mlx_lm", "0.31.3"), module.__dict__)
+    first, second = module.BatchKVCache([1, 0]), module.BatchKVCache([1, 0])
+    caches = module.CacheList(first, second)
+    assert (caches[0], caches[1]) == (first, second)
+
+
+LISTED = """
+from mlx_lm.models.cache import BatchKVCache, CacheList
+
+caches = CacheList(BatchKVCache([1, 0]), BatchKVCache([1, 0]))
+offset = caches[0].offset
+caches[INDEX].update_and_fetch(1, 1)
+print(offset + 1)
+"""
+
+
+@pytest.mark.parametrize(("index", "found"), [(0, ["AL101"]), (1, [])])
+def test_update_in_a_list_of_caches_concerns_that_cache(
+    tmp_path: Path, index: int, found: list[str]
+) -> None:
+    from aliaslint.analysis import AnalysisOptions, analyse
+    from aliaslint.source.files import SourceFile, read
+
+    (tmp_path / "model.py").write_text(LISTED.replace("INDEX", str(index)))
+    file = read(tmp_path / "model.py")
+    assert isinstance(file, SourceFile)
+    options = AnalysisOptions(dependency_versions={"mlx_lm": "0.31.3"})
+    assert [f.code for f in analyse([file], options).findings] == found
+
+
 USES = """
 class Attention:
     def __call__(self, x, cache: "Batch"):

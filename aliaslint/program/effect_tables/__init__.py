@@ -278,7 +278,7 @@ def _value(value: Any) -> str:
             return str(name)
         case {"attribute": attribute, "of": of}:
             return f"{_value(of)}.{attribute}"
-        case {"element": of, "index": index}:
+        case {"element": of, "index": {"name": index}} | {"element": of, "index": index}:
             return f"{_value(of)}[{index}]"
         case {"tuple": parts}:
             return f"({', '.join(map(_value, parts))}{',' * (len(parts) == 1)})"
