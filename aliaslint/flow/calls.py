@@ -39,6 +39,7 @@ from aliaslint.program.types import (
     ARRAY,
     NOTHING,
     SCALAR,
+    STR,
     UNKNOWN,
     ClassOf,
     Ext,
@@ -539,6 +540,9 @@ def instance_call(
         return result
     if info is not None and info.record and name in {"_replace", "_asdict"}:
         return record_method(frame, st, ref, name, args, expr)
+    made = key if name == "__class__" else info.find_nested(name) if info else None
+    if made is not None:
+        return instantiate(frame, st, made, args, expr)
     if method is not None or frame.a.kinds.attribute(key, name):
         if method is not None:
             fn = call_property(frame, st, ref, key, method, name, expr)
@@ -549,6 +553,8 @@ def instance_call(
         if info.is_module_class():
             return attributes_by_name(frame, st, [ref], expr)
         return frame.plain(UNKNOWN)
+    if info is not None and info.find("__getattr__") and not name.startswith("__"):
+        return call_val(frame, st, looked_up(frame, st, ref, name, expr), args, expr)
     return unresolved(frame, st, args, expr, f"{info.name if info else key}.{name}")
 
 
@@ -599,6 +605,14 @@ def call_property(
     val = invoke(frame, st, function, key, Args([single(ref, STATIC_PROV)], nodes=[None]), expr)
     after_call(frame, st)
     return handed(frame, st, val, name, expr)
+
+
+def looked_up(frame: Frame, st: State, ref: Ref, name: str, expr: ir.Expr) -> Val:
+    """An attribute that the class does not have is what its `__getattr__` gives for the name."""
+    text = single(frame.refs.const(name, STR), FRESH_PROV)
+    val = call_method_of(frame, st, ref, "__getattr__", [text], expr)
+    after_call(frame, st)
+    return handed(frame, st, val, name, expr) or frame.plain(UNKNOWN)
 
 
 def call_setter(
@@ -673,6 +687,9 @@ def class_call(
     """`Class.name(...)`: static and class methods, unbound methods, `__new__`."""
     info = frame.a.classes.get(key)
     method = info.find(name) if info else None
+    nested = info.find_nested(name) if info else None
+    if nested is not None:
+        return instantiate(frame, st, nested, args, expr)
     if method is None:
         if name == "__new__":
             return frame.fresh(expr.at, frozenset({Inst(key)}))
@@ -717,6 +734,7 @@ def instantiate(frame: Frame, st: State, key: str, args: Args, expr: ir.Expr) ->
             )
     elif info.record:
         fill_record(frame, st, info, made, args, expr)
+        after_record(frame, st, info, made, expr)
     elif any(b.startswith("enum.") for b in info.all_outside()):
         return frame.plain()
     else:
@@ -745,6 +763,19 @@ def fill_record(
             frame.store_location(st, link.ref, name, stored(val, hop))
             if info.record == "namedtuple":
                 st.put(link.ref, Pos("i", i), stored(val, hop))
+
+
+def after_record(frame: Frame, st: State, info: ClassInfo, made: Val, expr: ir.Expr) -> None:
+    """A dataclass runs its `__post_init__`, which is given the fields that are `InitVar`."""
+    after = info.find("__post_init__") if info.record == "dataclass" else None
+    if after is None:
+        return
+    function = frame.a.classes.method(after)
+    for link in list(made):
+        given = [st.peek(link.ref, name) or frame.plain(UNKNOWN) for name in info.init_only]
+        inner = Args([{link: FRESH}, *given], nodes=[None] * (len(given) + 1))
+        text = f"{info.name}(...)"
+        invoke(frame, st, function, info.key, inner, expr, hand_over=text)
 
 
 def field_default(frame: Frame, st: State, info: ClassInfo, name: str, expr: ir.Expr) -> Val:

@@ -147,6 +147,9 @@ def class_attr(frame: Frame, st: State, ref: Ref, key: str, name: str, expr: ir.
     method = info.find(name) if info else None
     if method is not None:
         return single(frame.refs.init(ref, f"()#{name}", NOTHING), STATIC_PROV)
+    nested = info.find_nested(name) if info else None
+    if nested is not None:
+        return frame.class_val(nested)
     owner = info.has_class_name(name) if info else None
     if owner is not None:
         return captured(frame, ref, class_location(frame, st, owner.key, name), expr)
@@ -175,7 +178,12 @@ def instance_attr(frame: Frame, st: State, ref: Ref, key: str, name: str, expr: 
         from aliaslint.flow.library_calls import attributes_by_name
 
         return attributes_by_name(frame, st, [ref], expr)
+    if name == "__class__":
+        return frame.class_val(key)
     info = frame.a.classes.get(key)
+    nested = info.find_nested(name) if info else None
+    if nested is not None and st.peek(ref, name) is None:
+        return frame.class_val(nested)
     method = info.find(name) if info else None
     if method is not None and method.role == "property":
         from aliaslint.flow.calls import call_property
@@ -186,7 +194,9 @@ def instance_attr(frame: Frame, st: State, ref: Ref, key: str, name: str, expr: 
     getter = info.find("__getattr__") if info else None
     unset = getter is not None and st.peek(ref, name) is None
     if unset and not frame.a.kinds.attribute(key, name):
-        return frame.plain(UNKNOWN)
+        from aliaslint.flow.calls import looked_up
+
+        return looked_up(frame, st, ref, name, expr)
     return field_val(frame, st, ref, name, expr)
 
 

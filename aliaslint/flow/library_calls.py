@@ -35,6 +35,7 @@ from aliaslint.program.types import (
     SCALAR,
     STR,
     UNKNOWN,
+    ClassOf,
     ExtInst,
     GenOf,
     Inst,
@@ -276,6 +277,31 @@ def record_method(frame: Frame, st: State, ref: Ref, name: str, args: Args, expr
         if isinstance(key, str):
             st.put(made, Pos("i", key), val)
     return single(made, FRESH_PROV)
+
+
+# --- classes of objects
+
+
+@models("builtins.type")
+def type_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """`type(o)`: the class of an object of the program, to be called like its name."""
+    result = EMPTY
+    for link in args.positional[0] if len(args.positional) == 1 else ():
+        for atom in ordered(frame.type_of(st, link.ref)):
+            made = frame.class_val(atom.key) if isinstance(atom, Inst) else frame.plain(UNKNOWN)
+            result = join(result, made)
+    return result or frame.plain(UNKNOWN)
+
+
+@models("builtins.object.__new__")
+def object_new(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """`object.__new__(cls)`: an instance without any attribute."""
+    result = EMPTY
+    for link in args.positional[0] if args.positional else ():
+        for atom in ordered(frame.type_of(st, link.ref)):
+            if isinstance(atom, ClassOf):
+                result = join(result, frame.fresh(expr.at, frozenset({Inst(atom.key)})))
+    return result or frame.fresh(expr.at, UNKNOWN)
 
 
 # --- attributes by name

@@ -45,6 +45,7 @@ class Lowering:
     def __init__(self, module: str) -> None:
         self.module = module
         self.local_classes: dict[str, tuple[ast.ClassDef, ir.Function]] = {}
+        self.nested_classes: dict[str, tuple[ast.ClassDef, ir.Function | None]] = {}
         self.scope: Scope | None = None
 
     # --- functions

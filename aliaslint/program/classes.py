@@ -37,8 +37,10 @@ class ClassInfo:
     outside_bases: tuple[str, ...] = ()
     mro: tuple[ClassInfo, ...] = ()
     fields: tuple[str, ...] = ()  # of a dataclass or named tuple, in order
+    init_only: tuple[str, ...] = ()  # those of the fields that `__post_init__` alone is given
     record: str = ""  # "dataclass", "namedtuple" or ""
     class_names: frozenset[str] = frozenset()
+    nested: dict[str, str] = field(default_factory=dict)  # classes of its body, by name
     patches: dict[str, list[FuncOf]] = field(default_factory=dict)
 
     def find(self, name: str) -> Method | None:
@@ -69,6 +71,10 @@ class ClassInfo:
             if name in info.class_names:
                 return info
         return None
+
+    def find_nested(self, name: str) -> str | None:
+        """Return the key of a class that is defined in the body of this one or of a base."""
+        return next((info.nested[name] for info in self.mro if name in info.nested), None)
 
     def is_module_class(self) -> bool:
         """True for subclasses of `mlx.nn.Module`, whose instances are called through."""
@@ -109,6 +115,9 @@ class ClassTable:
         if key in module.lowering.local_classes:
             node, parent = module.lowering.local_classes[key]
             return module, node, parent
+        if key in module.lowering.nested_classes:
+            node, outer = module.lowering.nested_classes[key]
+            return module, node, outer
         binding = module.names.get(name)
         if binding and binding[0] == "class":
             assert isinstance(binding[1], ast.ClassDef)
@@ -145,6 +154,13 @@ class ClassTable:
     def _record(self, info: ClassInfo) -> None:
         decorators = [ast.unparse(d) for d in info.node.decorator_list]
         inherited = tuple(f for b in info.bases for f in b.fields)
+        info.init_only = tuple(f for b in info.bases for f in b.init_only) + tuple(
+            s.target.id
+            for s in info.node.body
+            if isinstance(s, ast.AnnAssign)
+            and isinstance(s.target, ast.Name)
+            and "InitVar" in ast.unparse(s.annotation)
+        )
         own = tuple(
             s.target.id
             for s in info.node.body
@@ -236,6 +252,9 @@ def collect_methods(info: ClassInfo, body: list[ast.stmt]) -> None:
                     info.setters[name] = method
                 elif role != "deleter":
                     info.methods[name] = method
+            case ast.ClassDef(name=name):
+                key = info.nested[name] = f"{info.key}.{name}"
+                info.module.lowering.nested_classes[key] = (node, info.parent)
             case ast.Assign(targets=targets):
                 names.update(t.id for t in targets if isinstance(t, ast.Name))
                 alias_method(info, node)

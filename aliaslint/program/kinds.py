@@ -492,6 +492,10 @@ class Kinds:
                 case ClassOf(key=key):
                     info = self.classes.get(key)
                     method = info.find(name) if info else None
+                    nested = info.find_nested(name) if info else None
+                    if nested is not None:
+                        result |= frozenset({ClassOf(nested)})
+                        continue
                     result |= frozenset({FuncOf(method.key)}) if method else UNKNOWN
                 case Ext(dotted=dotted):
                     result |= frozenset({Ext(f"{dotted}.{name}")})
@@ -510,6 +514,11 @@ class Kinds:
         info = self.classes.get(key)
         if info is None:
             return UNKNOWN
+        if name == "__class__":
+            return frozenset({ClassOf(key)})
+        nested = info.find_nested(name)
+        if nested is not None:
+            return frozenset({ClassOf(nested)})
         method = info.find(name)
         if method is not None:
             if method.role == "property":
@@ -609,6 +618,12 @@ class Kinds:
         if dotted == "builtins.getattr" and len(args) >= 2 and isinstance(args[1], ir.Const):
             base = self.member(self.expression(args[0], fn, cls), str(args[1].value))
             return base | (self.expression(args[2], fn, cls) if len(args) > 2 else NOTHING)
+        if dotted == "builtins.type" and len(args) == 1:
+            of = self.expression(args[0], fn, cls)
+            return frozenset(ClassOf(a.key) if isinstance(a, Inst) else "unknown" for a in of)
+        if dotted == "builtins.object.__new__" and args:
+            of = self.expression(args[0], fn, cls)
+            return frozenset(Inst(a.key) if isinstance(a, ClassOf) else "unknown" for a in of)
         if dotted == "builtins.dict":
             return frozenset({Map(UNKNOWN)})
         return library.call_result(dotted)

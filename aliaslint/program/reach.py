@@ -265,6 +265,7 @@ class Reach:
                 unit.methods.append((method.node.name, self.function_node(function, key)))
         for ancestor in info.mro if info else ():
             unit.leads_to.extend(self._body_nodes(ancestor))
+            unit.leads_to.extend(self._want(("c", nested)) for nested in ancestor.nested.values())
 
     def _body_nodes(self, info: ClassInfo) -> Iterator[Node]:
         """Yield what the statements of a class body mention: default values of fields."""
@@ -383,6 +384,8 @@ class Reach:
             self._anywhere[name] = UNKNOWN
             keys = self.setters_of().get(name, ())
             found = [self.kinds.instance_member(key, name) for key in sorted(keys)]
+            if any(name in scan.given for scan in self._scans.values()):
+                found.append(UNKNOWN)  # set from outside, on whatever object
             self._anywhere[name] = frozenset().union(*found) or OTHER
         return self._anywhere[name]
 

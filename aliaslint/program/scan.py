@@ -71,6 +71,7 @@ class Scan:
     members: set[str] = field(default_factory=set)  # names behind a dot, of any receiver
     on_self: set[str] = field(default_factory=set)  # names behind a dot of the first parameter
     sets: set[str] = field(default_factory=set)  # attributes of the first parameter
+    given: set[str] = field(default_factory=set)  # attributes set on what is not the first one
     gives_self: bool = False  # the first parameter itself is handed on
     uses_super: bool = False
     globals: set[str] = field(default_factory=set)
@@ -213,6 +214,8 @@ class Walk:
                 if self.is_me(obj):
                     found.on_self.add(name)
                     found.sets.add(name)
+                else:
+                    found.given.add(name)
                 if chained or value is None or not self.makes_new(value):
                     self.captured(obj, name)
                     found.filled.add(name)
