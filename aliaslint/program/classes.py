@@ -283,8 +283,35 @@ def alias_method(info: ClassInfo, node: ast.Assign) -> None:
                     if rest and isinstance(rest[0], ast.Name) and rest[0].id in info.methods:
                         node_ = info.methods[rest[0].id].node
                         info.setters[target.id] = Method(node_, "setter", info)
+        case ast.Call(func=func, args=[_, *_]) if ast.unparse(func).endswith("partialmethod"):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    info.methods[target.id] = Method(
+                        partial_method(info, target.id, node.value), "method", info
+                    )
         case _:
             pass
+
+
+def partial_method(info: ClassInfo, name: str, call: ast.Call) -> ast.FunctionDef:
+    """Write `name = partialmethod(f, a)` out as the method that it makes."""
+    text = f"def {name}(self, *args, **kwargs):\n    return f(self, *args, **kwargs)"
+    made = ast.parse(text).body[0]
+    for node in ast.walk(made):
+        ast.copy_location(node, call)
+    function, *given = call.args
+    match made:
+        case ast.FunctionDef(body=[ast.Return(value=ast.Call() as inner)]):
+            receiver, *rest = inner.args
+            inner.func, inner.args = function, [receiver, *given, *rest]
+            inner.keywords = [*call.keywords, *inner.keywords]
+            if isinstance(function, ast.Name) and function.id in info.methods:
+                own = ast.Name("self", ast.Load())
+                inner.func = ast.Attribute(ast.copy_location(own, call), function.id, ast.Load())
+                ast.copy_location(inner.func, call)
+                inner.args = [*given, *rest]
+    assert isinstance(made, ast.FunctionDef)
+    return made
 
 
 def role_of(node: DefNode) -> str:
