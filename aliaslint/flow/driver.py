@@ -106,7 +106,7 @@ def roots(analysis: Analysis, module: Module) -> Iterator[tuple[ir.Function, str
             info = analysis.classes.get(f"{module.id}:{name}")
             if info is not None:
                 yield from class_roots(analysis, info)
-    for key in [*module.lowering.local_classes, *module.lowering.nested_classes]:
+    for key in list(module.lowering.inner_classes):
         info = analysis.classes.get(key)
         if info is not None:
             yield from class_roots(analysis, info)

@@ -615,24 +615,29 @@ def truth(frame: Frame, st: State, val: Val, expr: ir.Expr) -> None:
 
 def run_special(
     frame: Frame, st: State, val: Val, names: tuple[str, ...], expr: ir.Expr, *args: Val
-) -> None:
-    """Run the first of these methods that the class of an object of the program has."""
+) -> bool:
+    """Run the first of these methods that the class of an object of the program has.
+
+    True if there was one.
+    """
     from aliaslint.flow.calls import after_call, call_method_of
 
+    ran = False
     for link in list(val):
         type_ = frame.type_of(st, link.ref)
         name = next((n for n in names if item_method(frame, type_, n) is not None), None)
         if name is not None:
             call_method_of(frame, st, link.ref, name, list(args), expr)
             after_call(frame, st)
+            ran = True
+    return ran
 
 
 def compare(frame: Frame, st: State, vals: list[Val], expr: ir.Fresh) -> None:
     """A comparison runs the method of its left operand, or the mirrored one of its right."""
     for left, right, op in zip(vals, vals[1:], expr.ops, strict=False):
         method, mirrored = COMPARISONS.get(op, ((), ()))
-        run_special(frame, st, left, method, expr, right)
-        if not any(item_method(frame, frame.type_of(st, k.ref), m) for k in left for m in method):
+        if not run_special(frame, st, left, method, expr, right):
             run_special(frame, st, right, mirrored, expr, left)
 
 

@@ -44,8 +44,8 @@ class Lowering:
 
     def __init__(self, module: str) -> None:
         self.module = module
-        self.local_classes: dict[str, tuple[ast.ClassDef, ir.Function]] = {}
-        self.nested_classes: dict[str, tuple[ast.ClassDef, ir.Function | None]] = {}
+        # Those of functions and of class bodies, with the function around them.
+        self.inner_classes: dict[str, tuple[ast.ClassDef, ir.Function | None]] = {}
         self.scope: Scope | None = None
 
     # --- functions
@@ -280,7 +280,7 @@ class Lowering:
         outer = "" if self.scope.is_module else self.scope.function.name + "."
         key = f"{self.module}:{outer}{node.name}"
         if not self.scope.is_module:
-            self.local_classes[key] = (node, self.scope.function)
+            self.inner_classes[key] = (node, self.scope.function)
         body = self.class_attributes(node, key)
         name = self.store(node, node.name)
         assert isinstance(name, ir.ToName)

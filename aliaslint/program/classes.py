@@ -112,12 +112,9 @@ class ClassTable:
         module = self.modules.by_id.get(module_id)
         if module is None:
             return None
-        if key in module.lowering.local_classes:
-            node, parent = module.lowering.local_classes[key]
+        if key in module.lowering.inner_classes:
+            node, parent = module.lowering.inner_classes[key]
             return module, node, parent
-        if key in module.lowering.nested_classes:
-            node, outer = module.lowering.nested_classes[key]
-            return module, node, outer
         binding = module.names.get(name)
         if binding and binding[0] == "class":
             assert isinstance(binding[1], ast.ClassDef)
@@ -254,7 +251,7 @@ def collect_methods(info: ClassInfo, body: list[ast.stmt]) -> None:
                     info.methods[name] = method
             case ast.ClassDef(name=name):
                 key = info.nested[name] = f"{info.key}.{name}"
-                info.module.lowering.nested_classes[key] = (node, info.parent)
+                info.module.lowering.inner_classes[key] = (node, info.parent)
             case ast.Assign(targets=targets):
                 names.update(t.id for t in targets if isinstance(t, ast.Name))
                 alias_method(info, node)

@@ -418,8 +418,7 @@ class Reach:
             case ir.Attr(name=name) if name in library.METADATA:
                 yield "="
             case ir.Attr(obj=ir.Name(name=owner), name=name):
-                mine = function is found.function and function.params[:1] == (owner,)
-                mine = mine and owner not in found.bound
+                mine = function is found.function and found.is_receiver(owner)
                 yield "=" if mine and self.is_number(class_key, name) else name
             case ir.Attr(name=name):
                 yield name

@@ -88,6 +88,10 @@ class Scan:
     parameters: set[str] = field(default_factory=set)
     defaults: set[str] = field(default_factory=set)  # parameters with one that is an object
 
+    def is_receiver(self, name: str) -> bool:
+        """True for the first parameter, where nothing binds its name anew."""
+        return self.function.params[:1] == (name,) and name not in self.bound
+
     def in_loop(self, at: ir.At) -> bool:
         return any(inside(at, loop) for loop in self.loops)
 
@@ -299,7 +303,7 @@ class Walk:
         return isinstance(expr, ir.Name) and expr.name == self.me
 
     def captured(self, obj: ir.Expr, name: str) -> None:
-        mine = self.is_me(obj) and self.me not in self.found.bound
+        mine = self.is_me(obj) and self.found.is_receiver(self.me)
         (self.found.own_captures if mine else self.found.captures).add(name)
 
     def item(self, node: ir.Item | ir.ToItem, kept: bool) -> None:
