@@ -230,6 +230,7 @@ def test_interrupt_leaves_no_process_and_no_folder(
         env=environment,
         cwd=tmp_path,
         start_new_session=True,
+        preexec_fn=heed_interrupts,
     )
     deadline = time.monotonic() + 60
     while not children_of(process.pid, deep=True) and time.monotonic() < deadline:
@@ -240,6 +241,11 @@ def test_interrupt_leaves_no_process_and_no_folder(
     process.wait(30)
     alive = [pid for pid in started if Path(f"/proc/{pid}").exists()]
     assert (alive, list(tmp_path.glob("aliaslint-verify-*"))) == ([], [])
+
+
+def heed_interrupts() -> None:
+    """A shell starts what runs in the background with SIGINT ignored, and that is inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def children_of(pid: int, deep: bool) -> list[int]:
