@@ -23,7 +23,7 @@ from aliaslint.flow.values import Mark, Where
 from aliaslint.lower import ir
 from aliaslint.lower.walk import expressions, statements
 from aliaslint.program import library
-from aliaslint.program.classes import ClassInfo, Method
+from aliaslint.program.classes import ClassInfo
 from aliaslint.program.modules import Module
 from aliaslint.program.types import (
     Atom,
@@ -331,15 +331,12 @@ def own_functions(analysis: Analysis, info: ClassInfo) -> Iterator[ir.Function]:
     """Yield the methods that instances of the class run, inherited ones included."""
     seen: set[str] = set()
     for ancestor in info.mro:
-        for method in (*ancestor.methods.values(), *ancestor.setters.values()):
-            name = setter_or(method)
+        for name, method in ancestor.every():
+            if method.role == "setter":
+                name = f"{name}.setter"
             if name not in seen and method.role not in {"static", "class"}:
                 seen.add(name)
                 yield analysis.classes.method(method)
-
-
-def setter_or(method: Method) -> str:
-    return f"{method.node.name}.setter" if method.role == "setter" else method.node.name
 
 
 def changes(stmt: ir.Stmt, own: str, name: str) -> str | None:

@@ -354,7 +354,7 @@ def one_of_several(
     for key in keys:
         info = frame.a.classes.get(key)
         method = info.find(name) if info else None
-        if method is None or method.role == "property" or patched_methods(frame, info, name):
+        if info is None or method is None or method.role == "property" or info.alternatives(name):
             return []
         found.append((key, method))
     return found
@@ -526,17 +526,12 @@ def instance_call(
     from aliaslint.flow.library_calls import attributes_by_name, record_method
 
     info = frame.a.classes.get(key)
-    patched = patched_methods(frame, info, name)
     method = info.find(name) if info else None
-    result = EMPTY
-    for function_key in patched:
-        function = frame.a.kinds.find_function(function_key)
-        if function is not None:
-            inner = args.after(single(ref, STATIC_PROV))
-            result = join(result, invoke(frame, st, function, key, inner, expr))
-    if method is not None and method.role != "property":
-        return join(result, call_method(frame, st, ref, key, method, args, expr))
-    if patched:
+    if info is not None and method is not None and method.role != "property":
+        result = call_method(frame, st, ref, key, method, args, expr)
+        for other in info.alternatives(name):
+            if other is not method and other.role != "property":
+                result = join(result, call_method(frame, st, ref, key, other, args, expr))
         return result
     if info is not None and info.record and name in {"_replace", "_asdict"}:
         return record_method(frame, st, ref, name, args, expr)
@@ -556,12 +551,6 @@ def instance_call(
     if info is not None and info.find("__getattr__") and not name.startswith("__"):
         return call_val(frame, st, looked_up(frame, st, ref, name, expr), args, expr)
     return unresolved(frame, st, args, expr, f"{info.name if info else key}.{name}")
-
-
-def patched_methods(frame: Frame, info: ClassInfo | None, name: str) -> list[str]:
-    if info is None:
-        return []
-    return [f.key for i in info.mro for f in i.patches.get(name, ())]
 
 
 def call_method(
@@ -588,8 +577,7 @@ def call_method_of(
         if isinstance(atom, Inst):
             info = frame.a.classes.get(atom.key)
             method = info.find(name) if info else None
-            patched = patched_methods(frame, info, name)
-            if method is None and not patched:
+            if method is None:
                 if name == "__call__":
                     result = join(result, unresolved(frame, st, inner, expr, atom.key))
                 continue
@@ -694,10 +682,12 @@ def class_call(
         if name == "__new__":
             return frame.fresh(expr.at, frozenset({Inst(key)}))
         return unresolved(frame, st, args, expr, f"{info.name if info else key}.{name}")
-    function = frame.a.classes.method(method)
     inner = args.after(frame.class_val(key)) if method.role == "class" else args
-    val = invoke(frame, st, function, key, inner, expr)
-    return handed(frame, st, val, name, expr)
+    result = EMPTY
+    for other in info.meanings(name) if info is not None else ():
+        function = frame.a.classes.method(other)
+        result = join(result, invoke(frame, st, function, key, inner, expr))
+    return handed(frame, st, result, name, expr)
 
 
 # --- objects

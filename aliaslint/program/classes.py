@@ -8,19 +8,26 @@ from dataclasses import dataclass, field
 
 from aliaslint.lower import ir
 from aliaslint.program.modules import DefNode, Module, ModuleTable, Symbol
-from aliaslint.program.types import ClassOf, Ext, FuncOf, Mod
+from aliaslint.program.patches import Patch, patches
+from aliaslint.program.types import ClassOf, Ext, Mod
 
 
 @dataclass(slots=True, eq=False)
 class Method:
-    """One function of a class; `role` is method, static, class, property or setter."""
+    """One function of a class; `role` is method, static, class, property or setter.
+
+    `function` is the key of one that the class was given from outside its body.
+    """
 
     node: DefNode
     role: str
     owner: ClassInfo
+    function: str = ""
 
     @property
     def key(self) -> str:
+        if self.function:
+            return self.function
         return f"{self.owner.key}.{self.node.name}:{self.node.lineno}:{self.node.col_offset}"
 
 
@@ -41,19 +48,45 @@ class ClassInfo:
     record: str = ""  # "dataclass", "namedtuple" or ""
     class_names: frozenset[str] = frozenset()
     nested: dict[str, str] = field(default_factory=dict)  # classes of its body, by name
-    patches: dict[str, list[FuncOf]] = field(default_factory=dict)
+    replaced: dict[str, Method] = field(default_factory=dict)  # given by a module, once and for all
+    patches: dict[str, list[Method]] = field(default_factory=dict)  # given if a function is called
+
+    def own(self, name: str) -> Method | None:
+        """Return what instances of this very class call by the name."""
+        return self.replaced.get(name) or self.methods.get(name)
 
     def find(self, name: str) -> Method | None:
         for info in self.mro:
-            if name in info.methods:
-                return info.methods[name]
-        return None
+            method = info.own(name)
+            if method is not None:
+                return method
+        return next(iter(self.alternatives(name)), None)
+
+    def alternatives(self, name: str) -> list[Method]:
+        """Return what may be called instead, once a function has given it to the class."""
+        return [m for info in self.mro for m in info.patches.get(name, ())]
+
+    def meanings(self, name: str) -> list[Method]:
+        """Return what `Class.name` may be: it may have been read before it was replaced."""
+        for info in self.mro:
+            known = (info.methods.get(name), info.replaced.get(name), *info.patches.get(name, ()))
+            if any(known):
+                return [method for method in known if method is not None]
+        return []
+
+    def every(self) -> Iterator[tuple[str, Method]]:
+        """Yield all methods and setters of this very class, those it is given too."""
+        yield from self.methods.items()
+        yield from self.setters.items()
+        yield from self.replaced.items()
+        for name, given in self.patches.items():
+            yield from ((name, method) for method in given)
 
     def find_setter(self, name: str) -> Method | None:
         for info in self.mro:
             if name in info.setters:
                 return info.setters[name]
-            if name in info.methods:
+            if info.own(name):
                 return None
         return None
 
@@ -61,8 +94,8 @@ class ClassInfo:
         """Return the method that `super()` finds from within a method of `owner`."""
         seen = False
         for info in self.mro:
-            if seen and name in info.methods:
-                return info.methods[name]
+            if seen and info.own(name):
+                return info.own(name)
             seen = seen or info is owner
         return None
 
@@ -96,6 +129,7 @@ class ClassTable:
         self.owner_of: dict[str, ClassInfo] = {}
         self.property_names: set[str] = set()
         self.subclasses: dict[str, list[ClassInfo]] = {}
+        self._patches: dict[str, list[Patch]] | None = None
 
     # --- classes
 
@@ -127,7 +161,8 @@ class ClassTable:
         info = ClassInfo(key, node.name, module, node, parent)
         self._classes[key] = info
         collect_methods(info, node.body)
-        self.property_names.update(n for n, m in info.methods.items() if m.role == "property")
+        self._patch(info)
+        self.property_names.update(n for n, m in info.every() if m.role == "property")
         bases: list[ClassInfo] = []
         outside: list[str] = []
         for base in node.bases:
@@ -147,6 +182,27 @@ class ClassTable:
             self.subclasses.setdefault(ancestor.key, []).append(info)
         self._record(info)
         return info
+
+    def _patch(self, info: ClassInfo) -> None:
+        """Give the class the methods that modules give it from outside its body."""
+        if self._patches is None:
+            self._patches = {}
+            for module in list(self.modules.by_id.values()):
+                for patch in patches(module, self.symbol_of):
+                    self._patches.setdefault(patch.class_key, []).append(patch)
+        for patch in self._patches.get(info.key, ()):
+            function = self.function(patch.function)
+            if function is None:
+                continue
+            _, node = self.modules.by_id[function.module].names[function.name]
+            assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            method = Method(node, patch.role, info, patch.function)
+            if patch.role == "setter":
+                info.setters[patch.name] = method
+            elif patch.sure:
+                info.replaced[patch.name] = method
+            else:
+                info.patches.setdefault(patch.name, []).append(method)
 
     def _record(self, info: ClassInfo) -> None:
         decorators = [ast.unparse(d) for d in info.node.decorator_list]
@@ -206,6 +262,8 @@ class ClassTable:
 
     def method(self, method: Method) -> ir.Function:
         key = method.key
+        if method.function:
+            return self._functions[method.function]
         if key not in self._functions:
             owner = method.owner
             lowering = owner.module.lowering

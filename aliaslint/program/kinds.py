@@ -113,7 +113,7 @@ class Kinds:
         if info.key not in self._assigned:
             table: dict[str, list[tuple[ir.Expr | None, Path, ir.Function]]] = {}
             self._assigned[info.key] = table
-            for method in (*info.methods.values(), *info.setters.values()):
+            for _, method in info.every():
                 if (
                     method.owner is info and method.role != "static"
                 ) or method.node.name == "__new__":
@@ -491,12 +491,12 @@ class Kinds:
                     result |= self.instance_member(key, name)
                 case ClassOf(key=key):
                     info = self.classes.get(key)
-                    method = info.find(name) if info else None
+                    methods = info.meanings(name) if info else []
                     nested = info.find_nested(name) if info else None
                     if nested is not None:
                         result |= frozenset({ClassOf(nested)})
                         continue
-                    result |= frozenset({FuncOf(method.key)}) if method else UNKNOWN
+                    result |= frozenset(FuncOf(m.key) for m in methods) or UNKNOWN
                 case Ext(dotted=dotted):
                     result |= frozenset({Ext(f"{dotted}.{name}")})
                 case Mod(key=key):

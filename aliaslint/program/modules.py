@@ -85,7 +85,7 @@ def collect_names(module: Module, body: list[ast.stmt]) -> None:
             case ast.Assign(targets=targets):
                 for assigned in targets:
                     for name_node in ast.walk(assigned):
-                        if isinstance(name_node, ast.Name):
+                        if isinstance(name_node, ast.Name) and isinstance(name_node.ctx, ast.Store):
                             module.names[name_node.id] = ("var", node)
             case ast.AnnAssign(target=ast.Name(id=name)):
                 module.names[name] = ("var", node)
@@ -98,6 +98,20 @@ def collect_names(module: Module, body: list[ast.stmt]) -> None:
                 for handler in node.handlers:
                     collect_names(module, handler.body)
                 collect_names(module, node.body)  # type: ignore[attr-defined]
+            case _:
+                pass
+
+
+def top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a module, also those under its `if`, `try` and `with`."""
+    for node in body:
+        yield node
+        match node:
+            case ast.If() | ast.With() | ast.For() | ast.While() | ast.Try():
+                for inner in (node.body, getattr(node, "orelse", [])):
+                    yield from top_level(inner)
+                for handler in getattr(node, "handlers", []):
+                    yield from top_level(handler.body)
             case _:
                 pass
 

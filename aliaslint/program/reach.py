@@ -250,8 +250,8 @@ class Reach:
     def _super_nodes(self, class_key: str, name: str) -> Iterator[Node]:
         info = self.kinds.classes.get(class_key)
         for ancestor in info.mro if info else ():
-            for found in (ancestor.methods.get(name), ancestor.setters.get(name)):
-                if found is not None:
+            for known, found in ancestor.every():
+                if known == name:
                     yield self.function_node(self.kinds.classes.method(found), class_key)
 
     def _fill_class(self, unit: Unit, key: str) -> None:
@@ -260,9 +260,9 @@ class Reach:
             for name in (*ancestor.class_names, *ancestor.fields):
                 if not self.is_number(key, name):
                     unit.captures |= self.bits.capture(name)
-            for method in (*ancestor.methods.values(), *ancestor.setters.values()):
+            for name, method in ancestor.every():
                 function = self.kinds.classes.method(method)
-                unit.methods.append((method.node.name, self.function_node(function, key)))
+                unit.methods.append((name, self.function_node(function, key)))
         for ancestor in info.mro if info else ():
             unit.leads_to.extend(self._body_nodes(ancestor))
             unit.leads_to.extend(self._want(("c", nested)) for nested in ancestor.nested.values())
@@ -279,7 +279,7 @@ class Reach:
         info = self.kinds.classes.get(key)
         if info is None:
             return
-        for method in (info.find(name), info.find_setter(name)):
+        for method in (info.find(name), info.find_setter(name), *info.alternatives(name)):
             if method is not None:
                 unit.leads_to.append(self.function_node(self.kinds.classes.method(method), key))
         for ancestor in info.mro:

@@ -165,7 +165,7 @@ class Relevance:
     def _methods(self, class_key: str, *names: str) -> Iterator[str]:
         info = self.reach.kinds.classes.get(class_key)
         for ancestor in info.mro if info is not None else ():
-            yield from (ancestor.methods[name].key for name in names if name in ancestor.methods)
+            yield from (method.key for name, method in ancestor.every() if name in names)
 
     def _call(self, written: Written, found: Scan, site: CallSite) -> None:
         if written.keeps:
