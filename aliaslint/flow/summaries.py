@@ -378,6 +378,13 @@ def analysis_bound(frame: Frame, expr: ir.Expr) -> Site:
 # --- applying a summary
 
 
+def is_stored(prov: Prov) -> bool:
+    """True for an element of what the caller gave (`self.a, self.b = state`) that an object
+    keeps, if nothing has told of the hand-over yet."""
+    kinds = {hop.kind for hop in prov.hops}
+    return "store" in kinds and "hand-over" not in kinds
+
+
 class Applying:
     """Gives a summary back its caller's names, and changes the caller's state by it."""
 
@@ -579,6 +586,9 @@ class Applying:
                     text=describe(self.expr),
                     hops=(hop, *prov.hops)[:MAX_HOPS],
                 )
+            case "capture" if self.hand_over and not prov.owner and is_stored(prov):
+                hop = Hop("hand-over", self.where, self.hand_over)
+                return replace(prov, hops=(hop, *prov.hops)[:MAX_HOPS])
             case _:
                 return prov
 
