@@ -126,8 +126,8 @@ class Facts:
                 case GenOf(key=key):
                     callee = self.callee(key)
                     yield Kind("container", f"generator {callee.name}", callee.place)
-                case PartialOf():
-                    yield Kind("function", "partial")
+                case PartialOf(kind=kind):
+                    yield Kind("function", kind)
                 case Ext(dotted=dotted):
                     yield Kind("module" if "." not in dotted else "other", dotted)
                 case Mod(key=key):

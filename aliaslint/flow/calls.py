@@ -7,6 +7,7 @@ renamed back. Bindings that only the caller has are marked by the updates that i
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -29,6 +30,7 @@ from aliaslint.flow.values import (
     Ref,
     Site,
     Val,
+    Where,
     join,
     single,
 )
@@ -219,7 +221,7 @@ def call_val(frame: Frame, st: State, fn: Val, args: Args, expr: ir.Expr) -> Val
 
 def call_ref(frame: Frame, st: State, ref: Ref, args: Args, expr: ir.Expr) -> Val:
     """Call whatever `ref` may be."""
-    from aliaslint.flow.library_calls import layer_call, library_call
+    from aliaslint.flow.library_calls import getter_call, layer_call, library_call
 
     if ref.base is not None and isinstance(ref.key, str) and ref.key.startswith("()#"):
         return bound_call(frame, st, ref.base, ref.key[3:], args, expr)
@@ -238,6 +240,8 @@ def call_ref(frame: Frame, st: State, ref: Ref, args: Args, expr: ir.Expr) -> Va
                 result = join(result, layer_call(frame, st, ref, dotted, args, expr))
             case Inst():
                 result = join(result, call_method_of(frame, st, ref, "__call__", args, expr))
+            case PartialOf(kind="attrgetter" | "itemgetter" | "methodcaller"):
+                result = join(result, getter_call(frame, st, ref, atom, args, expr))
             case PartialOf():
                 result = join(result, partial_call(frame, st, ref, args, expr))
             case "none":
@@ -592,7 +596,31 @@ def call_property(
     function = frame.a.classes.method(method)
     val = invoke(frame, st, function, key, Args([single(ref, STATIC_PROV)], nodes=[None]), expr)
     after_call(frame, st)
+    if is_cached(function):
+        frame.store_location(st, ref, name, kept(frame, val, expr))
     return handed(frame, st, val, name, expr)
+
+
+def is_cached(getter: ir.Function) -> bool:
+    """True for a `cached_property`: what its first call gives is kept on the object."""
+    return any(text.endswith("cached_property") for text in getter.decorators)
+
+
+def kept(frame: Frame, val: Val, expr: ir.Expr) -> Val:
+    """What a decorator keeps of a call. The function that gives a live handle back hands it
+    over there: a copy of what the caller gets would leave the kept one as it is."""
+    new = EMPTY
+    for link, stale in val.items():
+        hop = Hop("hand-over", given_at(frame, link.prov, expr), describe(expr))
+        new = join(new, stored({link: stale}, hop))
+    return new
+
+
+def given_at(frame: Frame, prov: Prov, expr: ir.Expr) -> Where:
+    """Where the function that a call runs took what it gives back; the call if it is not known."""
+    if prov.kind == "capture" and prov.where is not None and prov.where != frame.where(expr.at):
+        return prov.where
+    return next((hop.where for hop in prov.hops if hop.kind == "call"), frame.where(expr.at))
 
 
 def looked_up(frame: Frame, st: State, ref: Ref, name: str, expr: ir.Expr) -> Val:
@@ -770,8 +798,6 @@ def after_record(frame: Frame, st: State, info: ClassInfo, made: Val, expr: ir.E
 
 def field_default(frame: Frame, st: State, info: ClassInfo, name: str, expr: ir.Expr) -> Val:
     """The default of a record's field: one value for all, or one made by a factory."""
-    import ast
-
     from aliaslint.flow.expressions import class_location
 
     for ancestor in info.mro:
@@ -864,7 +890,41 @@ def invoke(
             return frame.fresh(expr.at, ARRAY)
     nodes: dict[str, ir.Expr | None] = dict.fromkeys(bound)
     nodes.update(argument_nodes(function, args))
-    return apply_call(frame, st, function, cls, bound, nodes, up, expr, hand_over)
+    place = memo_place(frame, function, bound)
+    known = st.peek(*place) if place is not None else None
+    if known is not None:
+        return known
+    val = apply_call(frame, st, function, cls, bound, nodes, up, expr, hand_over)
+    if place is not None:
+        frame.store_location(st, *place, kept(frame, val, expr))
+    return val
+
+
+def memo_place(
+    frame: Frame, function: ir.Function, bound: dict[str, Val]
+) -> tuple[Ref, Key] | None:
+    """Where a function under `lru_cache` keeps what it gave for these arguments: with the one
+    object among them, or with itself; None where the arguments cannot be told apart."""
+    if not any(decorator_keeps(text) for text in function.decorators):
+        return None
+    own = frame.refs.static("func", function.key, frozenset({FuncOf(function.key)}))
+    owner, words = own, []
+    for val in bound.values():
+        ref = next(iter(val)).ref if len(val) == 1 else None
+        if ref is not None and ref.kind == "const" and isinstance(ref.payload, tuple):
+            if ref.payload[1] == "?":
+                return None
+            words.append(repr(ref.payload[1]))
+        elif ref is not None and owner is own and not ref.many:
+            owner = ref
+            words.append("*")
+        else:
+            return None
+    return owner, f"#memo:{function.key}({','.join(words)})"
+
+
+def decorator_keeps(text: str) -> bool:
+    return text.partition("(")[0].rpartition(".")[2] in {"lru_cache", "cache"}
 
 
 def decorator_isolates(text: str) -> bool:

@@ -128,6 +128,8 @@ class Analysis:
         self.sites: dict[Site, SiteInfo] = {}
         self.unresolved: dict[Where, str] = {}
         self.resolved: dict[Where, set[str]] = {}
+        # What a getter of `operator` takes at a call: the name or index, None where several.
+        self.taken: dict[Where, set[str | None]] = {}
         self.closure_class: dict[str, str] = {}
         self.statements: dict[Where, ir.Aug] = {}
         self.candidates: dict[tuple[str, str, bool], list[tuple[str, Method]]] = {}

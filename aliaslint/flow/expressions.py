@@ -186,8 +186,10 @@ def instance_attr(frame: Frame, st: State, ref: Ref, key: str, name: str, expr: 
         return frame.class_val(nested)
     method = info.find(name) if info else None
     if method is not None and method.role == "property":
-        from aliaslint.flow.calls import call_property
+        from aliaslint.flow.calls import call_property, is_cached
 
+        if st.peek(ref, name) is not None and is_cached(frame.a.classes.method(method)):
+            return field_val(frame, st, ref, name, expr)
         return call_property(frame, st, ref, key, method, name, expr)
     if method is not None and st.peek(ref, name) is None:
         return single(frame.refs.init(ref, f"()#{name}", NOTHING), STATIC_PROV)
@@ -471,6 +473,8 @@ def fresh(frame: Frame, expr: ir.Fresh, st: State) -> Val:
             return made
     if expr.how == "arith" and len(vals) == 2 and any(is_list(t) for t in types):
         return concatenated(frame, st, vals, expr)
+    if expr.how == "arith" and len(vals) == 2 and all(is_dict(t) for t in types):
+        return merged(frame, st, vals, expr)
     for operand, val in zip(expr.operands, vals, strict=True):
         frame.read(st, val, operand.at)
     type_ = fresh_type(expr.how, types)
@@ -483,6 +487,26 @@ def fresh(frame: Frame, expr: ir.Fresh, st: State) -> Val:
 
 def is_list(type_: Type) -> bool:
     return bool(type_) and all(isinstance(a, (Seq, Tup)) for a in type_)
+
+
+def is_dict(type_: Type) -> bool:
+    return bool(type_) and all(isinstance(a, Map) for a in type_)
+
+
+def merged(frame: Frame, st: State, vals: list[Val], expr: ir.Fresh) -> Val:
+    """`dict | dict`: the same handles; the right one's stand where both have a key."""
+    made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("dict"))
+    fields: dict[Key, Val] = {}
+    for val in vals:
+        before = dict(fields)
+        for link in val:
+            for key, inner in st.heap.get(link.ref, {}).items():
+                if isinstance(key, Pos):
+                    over = len(val) == 1 and key.kind == "i"
+                    have = EMPTY if over else fields.get(key, before.get(key, EMPTY))
+                    fields[key] = join(have, inner)
+    st.heap[made] = fields
+    return single(made, FRESH_PROV)
 
 
 def concatenated(frame: Frame, st: State, vals: list[Val], expr: ir.Fresh) -> Val:

@@ -11,6 +11,7 @@ from aliaslint.flow.calls import (
     call_ref,
     call_val,
     handed,
+    stored,
     unresolved,
 )
 from aliaslint.flow.containers import append, element, known_length, set_length, store_element
@@ -18,6 +19,7 @@ from aliaslint.flow.expressions import (
     AS_TEXT,
     copy_container,
     index_keys,
+    item_of,
     load_attr,
     location_of_field,
     run_special,
@@ -30,6 +32,7 @@ from aliaslint.flow.state import State
 from aliaslint.flow.values import ANY, EMPTY, FRESH, Hop, Link, Pos, Prov, Ref, Val, join, single
 from aliaslint.lower import ir
 from aliaslint.program import library
+from aliaslint.program.kinds import GETTERS, const_type
 from aliaslint.program.types import (
     ARRAY,
     SCALAR,
@@ -43,6 +46,7 @@ from aliaslint.program.types import (
     PartialOf,
     Seq,
     Tup,
+    Type,
     is_plain,
     ordered,
 )
@@ -277,6 +281,98 @@ def record_method(frame: Frame, st: State, ref: Ref, name: str, args: Args, expr
         if isinstance(key, str):
             st.put(made, Pos("i", key), val)
     return single(made, FRESH_PROV)
+
+
+# --- objects of the standard library
+
+
+@models("types.SimpleNamespace", "argparse.Namespace")
+def namespace(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """An object without a class of the program: its attributes are the keywords."""
+    made = frame.fresh(expr.at, UNKNOWN)
+    hop = Hop("store", frame.where(expr.at), describe(expr))
+    for link in made:
+        for name, val in args.keywords.items():
+            st.put(link.ref, name, stored(val, hop))
+            st.owned |= {held.ref for held in val if "array" in held.ref.type}
+    return made
+
+
+def getter(kind: str) -> Model:
+    """What takes an attribute, an element or the result of a method from its argument."""
+
+    def model(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+        type_: Type = frozenset({PartialOf(kind)})
+        made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], type_)
+        for i, val in enumerate(args.positional):
+            st.put(made, Pos("i", i), bind(val))
+        for name, val in args.keywords.items():
+            st.put(made, f"kw:{name}", bind(val))
+        return single(made, FRESH_PROV)
+
+    return model
+
+
+for _kind in GETTERS:
+    MODELS[f"operator.{_kind}"] = getter(_kind)
+
+
+def getter_call(
+    frame: Frame, st: State, ref: Ref, how: PartialOf, args: Args, expr: ir.Expr
+) -> Val:
+    """`attrgetter("a")(o)` is `o.a`; with several names it is a tuple, like `itemgetter`."""
+    fields = st.heap.get(ref, {})
+    given = [fields[Pos("i", i)] for i in range(len(fields)) if Pos("i", i) in fields]
+    if not given:  # a variable of a module
+        given = [single(frame.refs.const(n, const_type(n)), FRESH_PROV) for n in how.names]
+    if how.kind != "methodcaller":
+        names = {constant(link) for link in given[0]} if len(given) == 1 else {None}
+        frame.a.taken.setdefault(frame.where(expr.at), set()).update(names)
+    node = next(iter(args.nodes), None) or expr
+    base = args.positional[0] if args.positional else EMPTY
+    match how.kind:
+        case "attrgetter":
+            parts = [attribute_path(frame, st, base, val, node, expr.at) for val in given]
+        case "itemgetter":
+            item = ir.Item(expr.at, node, None)
+            parts = []
+            for index in given:
+                part = EMPTY
+                for link, stale in list(base.items()):
+                    part = join(part, item_of(frame, st, link, stale, index, item))
+                parts.append(part)
+        case _:
+            fn = attribute_path(frame, st, base, given[0] if given else EMPTY, node, expr.at)
+            words = {k[3:]: v for k, v in fields.items() if isinstance(k, str) and k[:3] == "kw:"}
+            inner = Args(given[1:], words, nodes=[None] * len(given[1:]))
+            return call_val(frame, st, fn, inner, expr)
+    if len(parts) == 1:
+        return parts[0]
+    made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("tuple"))
+    st.heap[made] = {Pos("i", i): bind(part) for i, part in enumerate(parts)}
+    set_length(frame, st, made, len(parts))
+    return single(made, FRESH_PROV)
+
+
+def constant(link: Link) -> str | None:
+    """The constant that a name or an index is, as text; None where it is not known."""
+    payload = link.ref.payload
+    if link.ref.kind != "const" or not isinstance(payload, tuple) or payload[1] == "?":
+        return None
+    return str(payload[1])
+
+
+def attribute_path(frame: Frame, st: State, base: Val, names: Val, node: ir.Expr, at: ir.At) -> Val:
+    """What `a.b` leads to from an object, for each text that the name may be."""
+    result = EMPTY
+    for link in names:
+        text = constant(link)
+        val, inner = base, node
+        for name in text.split(".") if text is not None else ():
+            inner = ir.Attr(at, inner, name)
+            val = load_attr(frame, st, val, name, inner)
+        result = join(result, val if val is not base else frame.plain(UNKNOWN))
+    return result
 
 
 # --- classes of objects
@@ -722,6 +818,10 @@ def from_keys(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
     made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("dict"))
     held = bind(args.positional[1]) if len(args.positional) > 1 else EMPTY
     for link in args.positional[0] if args.positional else ():
+        payload = link.ref.payload
+        if isinstance(payload, tuple) and payload[0] == "str" and payload[1] != "?":
+            for letter in payload[1]:
+                st.put(made, Pos("i", letter), held)
         for key, val in st.heap.get(link.ref, {}).items():
             if isinstance(key, Pos) and key.kind == "i":
                 for pos in index_keys(frame, st, made, val):

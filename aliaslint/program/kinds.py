@@ -28,6 +28,7 @@ from aliaslint.program.types import (
     Inst,
     Map,
     Mod,
+    PartialOf,
     Seq,
     Tup,
     Type,
@@ -618,6 +619,11 @@ class Kinds:
         if dotted == "builtins.getattr" and len(args) >= 2 and isinstance(args[1], ir.Const):
             base = self.member(self.expression(args[0], fn, cls), str(args[1].value))
             return base | (self.expression(args[2], fn, cls) if len(args) > 2 else NOTHING)
+        if dotted in {f"operator.{kind}" for kind in GETTERS}:
+            names = tuple(a.value for a in args if isinstance(a, ir.Const))
+            known = tuple(n for n in names if isinstance(n, (int, str)))
+            complete = len(known) == len(expr.args)
+            return frozenset({PartialOf(dotted[9:], known)}) if complete else UNKNOWN
         if dotted == "builtins.type" and len(args) == 1:
             of = self.expression(args[0], fn, cls)
             return frozenset(ClassOf(a.key) if isinstance(a, Inst) else "unknown" for a in of)
@@ -675,6 +681,7 @@ class Kinds:
                     pass
 
 
+GETTERS = ("attrgetter", "itemgetter", "methodcaller")
 ARRAY_TAKERS = frozenset(
     "softmax exp log sqrt rsqrt square abs negative sin cos tan tanh sigmoid relu silu gelu "
     "argmax argmin argsort sort sum mean var std cumsum logsumexp matmul take take_along_axis "

@@ -368,6 +368,11 @@ class Walk:
             for base in (expr.fn.obj if isinstance(expr.fn, ir.Attr) else None, *operands_of(expr)):
                 if base is not None:
                     self.update(base, inside=True)
+        if name in {"attrgetter", "methodcaller"}:
+            texts = [a.value.value for a in expr.args if isinstance(a.value, ir.Const)]
+            found.members.update(part for text in texts for part in str(text).split("."))
+        if name in {"SimpleNamespace", "Namespace"}:
+            found.given.update(arg.name for arg in expr.args)
         if name in {"getattr", "setattr", "hasattr"} and len(expr.args) > 1:
             named = expr.args[1].value
             text = named.value if isinstance(named, ir.Const) else "*"

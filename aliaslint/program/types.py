@@ -55,9 +55,11 @@ class GenOf:
 
 @dataclass(frozen=True, slots=True)
 class PartialOf:
-    """What `functools.partial` gives back; its parts are locations of the object."""
+    """What `functools.partial` gives back, or `kind` of `operator`; its parts are locations of
+    the object, and `names` those of them that are constants."""
 
     kind: str = "partial"
+    names: tuple[int | str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

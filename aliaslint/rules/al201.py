@@ -24,7 +24,8 @@ RULE = Rule(
     what="""\
 Finds an array handle that is handed over to a second owner, updated in place by one owner and
 read through the other. Hand-overs are state getters and setters, `copy`, `merge`, `extract`, a
-shallow copy, a constructor argument, a class attribute, a default argument.""",
+shallow copy, a constructor argument, a class attribute, a default argument, and what a
+`cached_property` or a function under `lru_cache` gives back.""",
     why="""\
 Two caches that share one `offset` advance each other. A prefix snapshot taken through `state`
 changes after the fact. Each class is right on its own, so tests of either one pass.""",

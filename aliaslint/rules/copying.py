@@ -17,7 +17,7 @@ from aliaslint.flow.values import Where
 from aliaslint.lower.lowering import at as position
 from aliaslint.program.types import NOTHING, ClassOf, Map, Seq, Tup, Type
 from aliaslint.rules.evidence import within
-from aliaslint.rules.optional import may_be_none, returned
+from aliaslint.rules.optional import may_be_none, returned, taken
 from aliaslint.rules.positions import nodes_at
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ def array_at(evidence: Evidence, where: Where, prov: Prov | None) -> Where | Non
         case ast.Attribute() | ast.Call():
             type_ = returned(evidence, where)
             if type_ is None:
-                return where if isinstance(node, ast.Attribute) else None
+                loads = isinstance(node, ast.Attribute) or taken(evidence, where)
+                return where if loads else None
             if is_single(type_):
                 return where
             return _place(where, parent) if key and is_single(element(type_, key)) else None

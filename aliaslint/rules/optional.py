@@ -23,6 +23,8 @@ def may_be_none(evidence: Evidence, where: Where) -> bool:
     type_ = returned(evidence, where)
     if type_ is not None and type_ >= NONE:
         return True
+    if any(_attribute_may_be_none(evidence, name) for name in taken(evidence, where)):
+        return True
     match path[-1]:
         case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *rest]):
             numbers = all(isinstance(n, ast.Constant) and n.value is not None for n in rest)
@@ -32,6 +34,12 @@ def may_be_none(evidence: Evidence, where: Where) -> bool:
         case ast.Name(id=name):
             return _variable_may_be_none(path, name)
     return False
+
+
+def taken(evidence: Evidence, where: Where) -> set[str]:
+    """Return the names that a getter of `operator` takes where it is called and gives one value."""
+    names = evidence.analysis.taken.get(where, set())
+    return {name.rpartition(".")[2] for name in names if name is not None and None not in names}
 
 
 def _attribute_may_be_none(evidence: Evidence, name: str) -> bool:
