@@ -366,12 +366,14 @@ def positions_in(ref: Ref) -> list[Pos]:
 
 
 def describe(expr: ir.Expr | None) -> str:
-    """Return a short source-like text of an expression, for messages."""
+    """Return a short source-like text of an expression, for messages; "" where it has none."""
     match expr:
         case ir.Name(name=name):
             return name.partition("@")[0].rpartition(":")[2]
         case ir.Attr(obj=obj, name=name):
             return f"{describe(obj)}.{name}"
+        case ir.Item(obj=ir.Const(value=None)):
+            return ""  # a part of what is unpacked: the source has no expression for it
         case ir.Item(obj=obj, index=ir.Const(value=value)):
             return f"{describe(obj)}[{value!r}]"
         case ir.Item(obj=obj, index=ir.Name() as index):

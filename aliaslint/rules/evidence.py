@@ -151,7 +151,7 @@ class Evidence:
             text = self.text(hop.where)
             match hop.kind:
                 case "call":
-                    message = f"gives back the live `{hop.text}`"
+                    message = f"gives back the live `{hop.text or text}`"
                     steps.append(self.step("call", hop.where, message))
                 case "hand-over":
                     message = f"`{text}` hands the array over: both hold the same one"
