@@ -7,11 +7,11 @@ was bound, to what is stale about it. All classes here are interned or immutable
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Union
 
 from aliaslint.lower.ir import NOWHERE, At
-from aliaslint.program.types import Type
+from aliaslint.program.types import Inst, Type
 
 # --- positions in containers and loops
 
@@ -172,10 +172,14 @@ class Prov:
     hops: tuple[Hop, ...] = ()
     in_location: bool = False
     array: bool = False  # the attribute is an array in every class that is known to have it
+    hash_: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Of the telling fields only, and once: this is hashed more than anything else.
+        object.__setattr__(self, "hash_", hash((self.kind, self.where, self.token, self.hops)))
 
     def __hash__(self) -> int:
-        # The telling fields only: this is hashed more than anything else.
-        return hash((self.kind, self.where, self.token, self.hops))
+        return self.hash_
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,12 +271,17 @@ def join(a: Val, b: Val) -> Val:
 
 
 def widen(val: Val) -> Val:
-    """Bound a binding that may hold very many things: what may be an array is kept first."""
-    order = sorted(val.items(), key=lambda item: (not item[1], "array" not in item[0].ref.type))
-    return dict(order[:MAX_LINKS])
+    """Bound a binding that may hold very many things: stale handles are kept first, then what
+    may be an array, then objects of known classes."""
+
+    def rank(item: tuple[Link, Stales]) -> tuple[bool, bool, bool]:
+        type_ = item[0].ref.type
+        return not item[1], "array" not in type_, not any(isinstance(a, Inst) for a in type_)
+
+    return dict(sorted(val.items(), key=rank)[:MAX_LINKS])
 
 
-MAX_LINKS = 24
+MAX_LINKS = 10
 
 
 def single(ref: Ref, prov: Prov) -> Val:
