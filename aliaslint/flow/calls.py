@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from aliaslint.flow.expressions import Stopped, evaluate, evaluate_all
 from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, bind, describe
-from aliaslint.flow.narrowing import classes_of
+from aliaslint.flow.narrowing import classes_of, narrow_numbers
 from aliaslint.flow.protocol import candidates
 from aliaslint.flow.state import State, is_object
 from aliaslint.flow.summaries import apply_call, is_facet, shared_only
@@ -160,6 +160,8 @@ def call(frame: Frame, expr: ir.Call, st: State) -> Val:
             holder = f"#{frame.prefix}{frame.held}"
             frame.held += 1
             st.env[holder] = base
+            if name == "arange":
+                narrow_numbers(frame, st, expr)
             args = evaluate_args(frame, st, expr)
             base = st.env.pop(holder, base)
             frame.held -= 1

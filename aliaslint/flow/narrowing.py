@@ -142,6 +142,23 @@ def narrow_class(frame: Frame, st: State, subject: ir.Expr, kind: ir.Expr, truth
     return True
 
 
+def narrow_numbers(frame: Frame, st: State, call: ir.Call) -> None:
+    """`mx.arange` takes numbers alone: given an array of any shape it raises (MLX 0.32.4), so
+    that a variable which it is given holds none, there and in what follows."""
+    if frame.a.kinds.dotted(call.fn, frame.module) != Ext("mlx.core.arange"):
+        return
+    stack = [arg.value for arg in call.args if arg.name != "dtype"]
+    while stack:
+        match stack.pop():
+            case ir.Fresh(how="arith", operands=operands):
+                stack.extend(operands)
+            case ir.Name() as name:
+                if not keep(frame, st, name, lambda ref: is_plain(frame.type_of(st, ref))):
+                    forget(frame, st, name)
+            case _:
+                pass
+
+
 def match_atom(frame: Frame, atom: object, wanted: list[object], arrays: bool) -> bool | None:
     match atom:
         case "array":
