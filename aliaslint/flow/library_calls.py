@@ -29,7 +29,20 @@ from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, bind, describe
 from aliaslint.flow.generators import advance, collect, drain
 from aliaslint.flow.loops import iterate_val, iterators, walker
 from aliaslint.flow.state import State
-from aliaslint.flow.values import ANY, EMPTY, FRESH, Hop, Link, Pos, Prov, Ref, Val, join, single
+from aliaslint.flow.values import (
+    ANY,
+    EMPTY,
+    FRESH,
+    Hop,
+    Key,
+    Link,
+    Pos,
+    Prov,
+    Ref,
+    Val,
+    join,
+    single,
+)
 from aliaslint.lower import ir
 from aliaslint.program import library
 from aliaslint.program.kinds import GETTERS, const_type
@@ -704,28 +717,36 @@ def tree_map(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
 
 
 def mapped(frame: Frame, st: State, fn: Val, tree: Val, expr: ir.Expr, depth: int) -> Val:
+    """One new container for all that `tree` may be: it is one of them, and what `f` makes for
+    an element of one is not shared with the others."""
     result = EMPTY
+    made: Ref | None = None
+    parts: dict[Key, Val] = {}
     for link, stale in list(tree.items()):
         ref = link.ref
         if any(isinstance(a, (Seq, Tup, Map)) for a in ref.type) and depth < 3:
-            kind = next((a.kind for a in ref.type if isinstance(a, Seq)), "list")
-            made = frame.refs.alloc(
-                (frame.fn.key, expr.at, depth), frame.positions[-2:], seq_of(kind)
-            )
+            if made is None:
+                kind = next((a.kind for a in ref.type if isinstance(a, Seq)), "list")
+                site = (frame.fn.key, expr.at, depth)
+                made = frame.refs.alloc(site, frame.positions[-2:], seq_of(kind))
+                result = join(result, single(made, FRESH_PROV))
             if not st.heap.get(ref):
                 element(frame, st, ref, ANY)
             for key, val in list(st.heap.get(ref, {}).items()):
                 if isinstance(key, Pos):
                     outer = frame.positions
                     frame.positions = (*outer, key)
-                    st.put(made, key, mapped(frame, st, fn, val, expr, depth + 1))
+                    leaves = mapped(frame, st, fn, val, expr, depth + 1)
+                    parts[key] = join(parts.get(key, EMPTY), leaves)
                     frame.positions = outer
                 elif key in {"#len", "#space"}:
-                    st.put(made, key, val)
-            result = join(result, single(made, FRESH_PROV))
+                    parts[key] = join(parts.get(key, EMPTY), val)
         else:
             one = Args([{link: stale}], nodes=[None])
             result = join(result, call_val(frame, st, fn, one, expr))
+    for key, val in parts.items():
+        assert made is not None
+        st.put(made, key, val)
     return result
 
 
