@@ -40,7 +40,15 @@ def analyse(
     files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = False
 ) -> Result:
     """Return the findings of all rules in `files`, unselected and unsuppressed, sorted."""
-    run = examine(files, options, all_roots=all_roots)
+    try:
+        run = examine(files, options, all_roots=all_roots)
+    except RecursionError:
+        shallow, errors = set_apart(files)
+        if not errors:
+            raise
+        result = analyse(shallow, options, all_roots=all_roots)
+        result.errors.extend(errors)
+        return result
     result = Result(errors=run.errors)
     if run.analysis is not None:
         result.findings.extend(conclude(run.analysis, options))
@@ -49,6 +57,20 @@ def analyse(
         result.summary["abandoned"] = run.analysis.abandoned
     result.summary["files"] = len(files)
     return result
+
+
+def set_apart(files: Sequence[SourceFile]) -> tuple[list[SourceFile], list[FileError]]:
+    """Tell the files that are nested too deeply from those that can be analysed without them."""
+    from aliaslint.source.parsing import TOO_DEEP, is_too_deep
+
+    deep = [is_too_deep(source) for source in files]
+    shallow = [source for source, too in zip(files, deep, strict=True) if not too]
+    errors = [
+        FileError(source.path, None, None, TOO_DEEP)
+        for source, too in zip(files, deep, strict=True)
+        if too
+    ]
+    return shallow, errors
 
 
 def conclude(analysis: Analysis, options: AnalysisOptions) -> list[Finding]:

@@ -20,6 +20,7 @@ from aliaslint.errors import UserError
 from aliaslint.explain.where import Spot, locate
 from aliaslint.findings import FileError, Finding
 from aliaslint.source.files import SourceFile, read, split_lines
+from aliaslint.source.parsing import TOO_DEEP, parse
 
 if TYPE_CHECKING:
     from aliaslint.engine import Run
@@ -73,7 +74,10 @@ def look(path: Path, line: int, python: Path | None, complete: bool) -> Look:
         raise UserError(f"{place}: {source.message}")
     spot = spot_of(path, source, line)
     run, source = program(source, python)
-    result = analyse(run, source, spot)
+    try:
+        result = analyse(run, source, spot)
+    except RecursionError:
+        raise UserError(f"{path}: {TOO_DEEP}") from None
     whole = checked(run, complete)
     if whole is not None:
         result.findings, result.complete = whole, True
@@ -81,8 +85,6 @@ def look(path: Path, line: int, python: Path | None, complete: bool) -> Look:
 
 
 def spot_of(path: Path, source: SourceFile, line: int) -> Spot:
-    from aliaslint.source.parsing import parse
-
     lines = split_lines(source.text)
     if lines and not lines[-1]:
         lines.pop()

@@ -119,6 +119,15 @@ KEPT = {
         ],
         NOT_DROPPABLE,
     ),
+    "positions along another axis": (
+        [
+            "B, L, H, D = q.shape",
+            "q = q.reshape(B * H, L, D)",
+            f"q = {marked('q')}",
+            "return q.reshape(B, L, H, D)",
+        ],
+        NOT_DROPPABLE,
+    ),
     "a stale shape": (
         [
             "shape = q.shape",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from aliaslint.findings import Span
 from aliaslint.rules.ropes.flow import Flow, Reach
+from aliaslint.rules.ropes.sizes import Dims
 from aliaslint.source.files import SourceFile
 
 
@@ -39,6 +40,8 @@ def pair_of(flow: Flow, reach: Reach) -> Pair | None:
     fold = reach.value.fold
     if fold is None or fold.path != reach.path or fold not in flow.undone:
         return None
+    if not keeps_axes(fold.dims, reach.value.dims):
+        return None
     module = flow.program.module(reach.path)
     if module is None:
         return None
@@ -49,6 +52,12 @@ def pair_of(flow: Flow, reach: Reach) -> Pair | None:
             if chain.holds(pair):
                 return pair
     return None
+
+
+def keeps_axes(before: Dims | None, after: Dims | None) -> bool:
+    """Whether a fold leaves the last two sizes alone: positions run along the last but one, and
+    a reshape may be undone by another one although it is another axis at native rank."""
+    return before is not None and after is not None and before[-2:] == after[-2:]
 
 
 class _Chain:
