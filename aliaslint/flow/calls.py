@@ -196,7 +196,7 @@ def apart(frame: Frame, st: State, base: Val) -> Iterator[tuple[Link, State]]:
         yield link, branch
         after = branch if after is None else after.join(branch, frame.refs, frame.a.init_type)
     if after is not None:
-        st.env, st.heap, st.owned, st.narrowed = after.env, after.heap, after.owned, after.narrowed
+        st.become(after)
 
 
 def several(base: Val) -> bool:
@@ -534,10 +534,13 @@ def instance_call(
     info = frame.a.classes.get(key)
     method = info.find(name) if info else None
     if info is not None and method is not None and method.role != "property":
+        others = [m for m in info.alternatives(name) if m is not method and m.role != "property"]
+        before = st.copy() if others else st
         result = call_method(frame, st, ref, key, method, args, expr)
-        for other in info.alternatives(name):
-            if other is not method and other.role != "property":
-                result = join(result, call_method(frame, st, ref, key, other, args, expr))
+        for other in others:  # it is one of them, so that what they do must not meet
+            branch = before.copy()
+            result = join(result, call_method(frame, branch, ref, key, other, args, expr))
+            st.become(st.join(branch, frame.refs, frame.a.init_type))
         return result
     if info is not None and info.record and name in {"_replace", "_asdict"}:
         return record_method(frame, st, ref, name, args, expr)

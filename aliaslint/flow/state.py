@@ -80,6 +80,11 @@ class State:
                 if holds(val, ref) and not spared((owner, key)):
                     self.put(owner, key, marked(val, ref, mark))
 
+    def become(self, other: State) -> None:
+        """Hold what `other` holds, for those who have this state at hand."""
+        self.env, self.heap = other.env, other.heap
+        self.owned, self.narrowed = other.owned, other.narrowed
+
     # --- joining
 
     def join(self, other: State | None, refs: Refs, init_type: InitType) -> State:

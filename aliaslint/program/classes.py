@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from aliaslint.lower import ir
 from aliaslint.program.modules import DefNode, Module, ModuleTable, Symbol
-from aliaslint.program.patches import Patch, patches
+from aliaslint.program.patches import Given, Patch, patches, roles
 from aliaslint.program.types import ClassOf, Ext, Mod
 
 
@@ -161,6 +161,7 @@ class ClassTable:
         info = ClassInfo(key, node.name, module, node, parent)
         self._classes[key] = info
         collect_methods(info, node.body)
+        self._name_functions(info)
         self._patch(info)
         self.property_names.update(n for n, m in info.every() if m.role == "property")
         bases: list[ClassInfo] = []
@@ -191,18 +192,39 @@ class ClassTable:
                 for patch in patches(module, self.symbol_of):
                     self._patches.setdefault(patch.class_key, []).append(patch)
         for patch in self._patches.get(info.key, ()):
-            function = self.function(patch.function)
-            if function is None:
+            method = self._given(info, patch.role, patch.function)
+            if method is None:
                 continue
-            _, node = self.modules.by_id[function.module].names[function.name]
-            assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-            method = Method(node, patch.role, info, patch.function)
             if patch.role == "setter":
                 info.setters[patch.name] = method
             elif patch.sure:
                 info.replaced[patch.name] = method
             else:
                 info.patches.setdefault(patch.name, []).append(method)
+
+    def _given(self, info: ClassInfo, role: str, given: Given) -> Method | None:
+        if not isinstance(given, str):
+            return Method(given, role, info)
+        function = self.function(given)
+        if function is None:
+            return None
+        _, node = self.modules.by_id[function.module].names[function.name]
+        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        return Method(node, role, info, given)
+
+    def _name_functions(self, info: ClassInfo) -> None:
+        """`step = function_of_the_module` in a class body, and `step = lambda self: ...`."""
+        for node in info.node.body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    if name in info.methods:
+                        continue
+                    for role, given in roles(info.module, value, self.symbol_of, {}):
+                        method = self._given(info, role, given)
+                        if method is not None:
+                            (info.setters if role == "setter" else info.replaced)[name] = method
+                case _:
+                    pass
 
     def _record(self, info: ClassInfo) -> None:
         decorators = [ast.unparse(d) for d in info.node.decorator_list]

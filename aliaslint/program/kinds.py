@@ -597,7 +597,8 @@ class Kinds:
             info = self.classes.get(f"{parts[0]}:{owner}")
             if info and name in info.methods:
                 return self.classes.method(info.methods[name])
-            return None
+            given = (m for _, m in info.every() if m.key == key) if info else iter(())
+            return next((self.classes.method(method) for method in given), None)
         return self.classes.function(key) if len(parts) == 4 else None
 
     def _library_call(self, dotted: str, expr: ir.Call, fn: ir.Function, cls: str | None) -> Type:
