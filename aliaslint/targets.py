@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from aliaslint.source.config import Config
     from aliaslint.source.files import SourceFile
 
-_METADATA = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 _SITES = ("site-packages", "dist-packages")
 
 
@@ -34,11 +33,13 @@ def project_roots(targets: Iterable[Path]) -> Iterator[Path]:
 
     An installed package has none: the project whose environment it lies in is another one.
     """
+    from aliaslint.program.requirements import metadata_files
+
     for target in targets:
         for folder in (target, *target.parents) if target.is_dir() else target.parents:
             if folder.name in _SITES:
                 break
-            if any((folder / name).is_file() for name in _METADATA):
+            if any(path.is_file() for path in metadata_files(folder)):
                 yield folder
                 break
             if (folder / ".git").exists():

@@ -20,6 +20,7 @@ Tier = Literal["required", "pin", "lock", "optional"]
 LOCK_FILES = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "Pipfile.lock")
 PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py", "Pipfile")
 _DEVELOPMENT = re.compile(r"dev|test|doc|lint|ci|bench|example", re.IGNORECASE)
+INCLUDES = re.compile(rb"^\s*(?:-r|-c|--requirement|--constraint)\b", re.MULTILINE)
 _TAG = re.compile(r"@v?(\d+(?:\.\d+)+)(?:$|[#&])")
 
 
@@ -69,7 +70,7 @@ def read_folder(folder: Path, name: str, *, locks_only: bool = False) -> list[De
             data = path.read_bytes()
         except OSError:
             continue
-        if screen.search(data):
+        if screen.search(data) or (_is_requirements(path.name) and INCLUDES.search(data)):
             text = data.decode("utf-8-sig", "replace")
             found += [d for d in _read(path, text, wanted) if d.name == wanted]
     return found
