@@ -30,12 +30,19 @@ def command(output_format: str) -> int:
     rotates every row of a batch. Exit status 1 if results are wrong here.
     """
     try:
-        from aliaslint.verify.diagnosis import examine
-    except ImportError as error:
+        import mlx.core as mx
+
+        mx.eval(mx.array(0))
+    except Exception as error:  # whatever a broken installation raises
+        reason = (
+            str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+        )
         raise UserError(
-            f"doctor runs MLX, which cannot be imported here ({error}); "
+            f"doctor runs MLX, which cannot be imported here ({reason}); "
             "pip install 'aliaslint[verify]'"
         ) from None
+    from aliaslint.verify.diagnosis import examine
+
     diagnosis = examine()
     if output_format == "json":
         click.echo(json.dumps(document(diagnosis), indent=2))

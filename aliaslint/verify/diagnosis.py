@@ -36,9 +36,12 @@ def examine() -> Diagnosis:
     warnings: list[str] = []
     try:
         caches = cache_probe.probe_installed()
-    except ImportError as error:
+    except Exception as error:  # their code runs, and may raise anything
         caches = []
-        warnings.append(f"the caches of the installed mlx-lm cannot be imported: {error}")
+        reason = (
+            str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+        )
+        warnings.append(f"the caches of the installed mlx-lm cannot be imported: {reason}")
     rope = rope_probe.probe()
     installed = cache_probe.mlx_lm_version()
     problems = [_rope_problem(pattern) for pattern in rope.patterns]

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 mx = pytest.importorskip("mlx.core")
 
 from aliaslint.cli.main import cli  # noqa: E402
+from aliaslint.errors import UserError  # noqa: E402
 from aliaslint.verify import cache_probe, diagnosis, rope_kernels  # noqa: E402
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schema" / "doctor.json"
@@ -144,13 +145,23 @@ def test_in_place_caches_with_known_captures_exit_one(
     assert "models/a.py:3" in result.output
 
 
-def test_broken_mlx_lm_is_a_warning(healthy: None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ImportError("no module named x"), "imported: no module named x"),
+        (ZeroDivisionError("division by zero"), "imported: ZeroDivisionError: division by zero"),
+    ],
+    ids=["missing", "raises"],
+)
+def test_broken_mlx_lm_is_a_warning(
+    healthy: None, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
+) -> None:
     def broken() -> list[cache_probe.Held]:
-        raise ImportError("no module named x")
+        raise error
 
     monkeypatch.setattr(cache_probe, "probe_installed", broken)
     result = run()
-    assert (result.return_value, "no module named x" in result.output) == (0, True)
+    assert (result.return_value, reason in result.output) == (0, True)
 
 
 def test_probing_the_installed_mlx_lm_leaves_no_stub_behind() -> None:
@@ -165,6 +176,18 @@ def test_probing_the_installed_mlx_lm_leaves_no_stub_behind() -> None:
 def test_environment_without_mlx_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    monkeypatch.setitem(sys.modules, "aliaslint.verify.diagnosis", None)
+    monkeypatch.setitem(sys.modules, "mlx.core", None)
     result = run()
     assert "aliaslint[verify]" in str(result.exception)
+
+
+def test_mlx_that_holds_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    import mlx
+
+    monkeypatch.setitem(sys.modules, "mlx.core", ModuleType("mlx.core"))
+    monkeypatch.setattr(mlx, "core", sys.modules["mlx.core"])
+    result = run()
+    assert isinstance(result.exception, UserError)
+    assert "cannot be imported here (AttributeError: " in str(result.exception)
