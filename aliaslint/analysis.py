@@ -63,13 +63,13 @@ def set_apart(files: Sequence[SourceFile]) -> tuple[list[SourceFile], list[FileE
     """Tell the files that are nested too deeply from those that can be analysed without them."""
     from aliaslint.source.parsing import TOO_DEEP, is_too_deep
 
-    deep = [is_too_deep(source) for source in files]
-    shallow = [source for source, too in zip(files, deep, strict=True) if not too]
-    errors = [
-        FileError(source.path, None, None, TOO_DEEP)
-        for source, too in zip(files, deep, strict=True)
-        if too
-    ]
+    shallow: list[SourceFile] = []
+    errors: list[FileError] = []
+    for source in files:
+        if is_too_deep(source):
+            errors.append(FileError(source.path, None, None, TOO_DEEP))
+        else:
+            shallow.append(source)
     return shallow, errors
 
 

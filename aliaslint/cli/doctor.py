@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aliaslint.cli.options import text_or_json
-from aliaslint.errors import UserError
+from aliaslint.errors import UserError, why_not_imported
 
 if TYPE_CHECKING:
     from aliaslint.verify.cache_probe import Held
@@ -34,11 +34,8 @@ def command(output_format: str) -> int:
 
         mx.eval(mx.array(0))
     except Exception as error:  # whatever a broken installation raises
-        reason = (
-            str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
-        )
         raise UserError(
-            f"doctor runs MLX, which cannot be imported here ({reason}); "
+            f"doctor runs MLX, which cannot be imported here ({why_not_imported(error)}); "
             "pip install 'aliaslint[verify]'"
         ) from None
     from aliaslint.verify.diagnosis import examine

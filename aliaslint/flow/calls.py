@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from aliaslint.flow.expressions import Stopped, evaluate, evaluate_all
 from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, bind, describe
@@ -74,6 +75,9 @@ HAND_OVER_NAMES = frozenset(
         "fork",
     ]
 )
+
+
+Thing = TypeVar("Thing")
 
 
 @dataclass(slots=True)
@@ -189,11 +193,21 @@ def apart(frame: Frame, st: State, base: Val) -> Iterator[tuple[Link, State]]:
     if len(objects) < 2:
         for link in list(base):
             yield link, st
+    else:
+        yield from one_of(frame, st, list(base))
+
+
+def one_of(frame: Frame, st: State, things: list[Thing]) -> Iterator[tuple[Thing, State]]:
+    """Yield things of which one is meant, each with a state of its own where there are several;
+    the states are joined in `st` in the end."""
+    if len(things) < 2:
+        for thing in things:
+            yield thing, st
         return
     before, after = st.copy(), None
-    for link in list(base):
+    for thing in things:
         branch = before.copy()
-        yield link, branch
+        yield thing, branch
         after = branch if after is None else after.join(branch, frame.refs, frame.a.init_type)
     if after is not None:
         st.become(after)
@@ -535,12 +549,9 @@ def instance_call(
     method = info.find(name) if info else None
     if info is not None and method is not None and method.role != "property":
         others = [m for m in info.alternatives(name) if m is not method and m.role != "property"]
-        before = st.copy() if others else st
-        result = call_method(frame, st, ref, key, method, args, expr)
-        for other in others:  # it is one of them, so that what they do must not meet
-            branch = before.copy()
-            result = join(result, call_method(frame, branch, ref, key, other, args, expr))
-            st.become(st.join(branch, frame.refs, frame.a.init_type))
+        result = EMPTY
+        for meant, branch in one_of(frame, st, [method, *others]):
+            result = join(result, call_method(frame, branch, ref, key, meant, args, expr))
         return result
     if info is not None and info.record and name in {"_replace", "_asdict"}:
         return record_method(frame, st, ref, name, args, expr)

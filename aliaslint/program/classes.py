@@ -69,9 +69,10 @@ class ClassInfo:
     def meanings(self, name: str) -> list[Method]:
         """Return what `Class.name` may be: it may have been read before it was replaced."""
         for info in self.mro:
-            known = (info.methods.get(name), info.replaced.get(name), *info.patches.get(name, ()))
-            if any(known):
-                return [method for method in known if method is not None]
+            bound = [names[name] for names in (info.methods, info.replaced) if name in names]
+            known = bound + info.patches.get(name, [])
+            if known:
+                return known
         return []
 
     def every(self) -> Iterator[tuple[str, Method]]:

@@ -39,13 +39,17 @@ def patches(module: Module, symbol_of: SymbolOf) -> Iterator[Patch]:
     for node in top_level(module.tree.body):
         yield from _patch(module, node, symbol_of, sure=True)
     if INSIDE.search("\n".join(module.lines)):
-        for function in ast.walk(module.tree):
-            if isinstance(function, ast.FunctionDef):
-                yield from _inside(module, function, symbol_of)
+        seen: set[ast.AST] = set()
+        for function in ast.walk(module.tree):  # outer ones before those in them
+            if isinstance(function, ast.FunctionDef) and function not in seen:
+                nodes = list(ast.walk(function))
+                seen.update(nodes)
+                yield from _inside(module, function, nodes, symbol_of)
 
 
-def _inside(module: Module, function: ast.FunctionDef, symbol_of: SymbolOf) -> Iterator[Patch]:
-    nodes = list(ast.walk(function))
+def _inside(
+    module: Module, function: ast.FunctionDef, nodes: list[ast.AST], symbol_of: SymbolOf
+) -> Iterator[Patch]:
     scope = copy.copy(module)
     scope.names = dict(module.names)
     collect_names(scope, [n for n in nodes if isinstance(n, (ast.Import, ast.ImportFrom))])

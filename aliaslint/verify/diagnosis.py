@@ -9,6 +9,7 @@ from typing import Any
 
 import mlx.core as mx
 
+from aliaslint.errors import why_not_imported
 from aliaslint.verify import cache_probe, rope_probe
 from aliaslint.verify.cache_probe import Held
 from aliaslint.verify.rope_probe import Pattern, ProbeResult
@@ -38,9 +39,7 @@ def examine() -> Diagnosis:
         caches = cache_probe.probe_installed()
     except Exception as error:  # their code runs, and may raise anything
         caches = []
-        reason = (
-            str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
-        )
+        reason = why_not_imported(error)
         warnings.append(f"the caches of the installed mlx-lm cannot be imported: {reason}")
     rope = rope_probe.probe()
     installed = cache_probe.mlx_lm_version()
