@@ -197,7 +197,7 @@ def capture_pattern(source: SourceFile, spot: Spot) -> re.Pattern[str]:
 def analyse(run: Run, source: SourceFile, spot: Spot) -> Look:
     from aliaslint.analysis import assemble
     from aliaslint.explain.recorder import Recorder
-    from aliaslint.flow.context import MAX_FUEL
+    from aliaslint.flow.context import FUEL
     from aliaslint.flow.driver import analyse_root
 
     files, unread = telling_files(run, source, spot)
@@ -209,7 +209,7 @@ def analyse(run: Run, source: SourceFile, spot: Spot) -> Look:
     analysis.observer = recorder
     result = Look(source, spot, run, recorder, unread=unread)
     around = holders(analysis, module, spot)
-    finished = [analyse_root(analysis, function, cls, MAX_FUEL) for function, cls in around]
+    finished = [analyse_root(analysis, function, cls, FUEL[0]) for function, cls in around]
     result.holders = len(around)
     result.abandoned = not all(finished)
     others = []
@@ -286,13 +286,14 @@ def text_of(module: Module, function: ir.Function) -> str:
 
 def leftovers(analysis: Analysis, module: Module, spot: Spot) -> None:
     """Interpret the nested functions around the line that nothing was seen to call."""
+    from aliaslint.flow.context import FUEL
     from aliaslint.flow.driver import analyse_root
 
     called = {key for keys in analysis.resolved.values() for key in keys}
     for key, function in list(analysis.classes.registered.items()):
         around = function.module == module.id and function.at[0] <= spot.line <= function.at[2]
         if around and key not in called:
-            analyse_root(analysis, function, analysis.closure_class.get(key))
+            analyse_root(analysis, function, analysis.closure_class.get(key), FUEL[-1])
 
 
 # --- what is found

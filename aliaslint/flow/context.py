@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from aliaslint.flow.observing import Observer
 from aliaslint.flow.state import State
@@ -45,8 +45,9 @@ from aliaslint.program.types import (
 MAX_DEPTH = 9  # calls nested in one context
 MAX_CONTEXTS = 40  # summaries of one function made for one root
 MAX_HOPS = 4
-FIRST_FUEL = 800  # statements interpreted for one root before calls collapse
-MAX_FUEL = 4_000  # the same, when a root that was too costly is tried again
+# Statements interpreted for one root before calls collapse: for what updates an array itself,
+# what captures one that is updated, and what only leads to both.
+FUEL = (4_000, 1_600, 400)
 LAST_FUEL = 200  # statements after that, before the root is given up
 
 
@@ -83,13 +84,17 @@ class Fault:
     calls: tuple[Where, ...] = ()
     kind: str = "read"  # "read", or "left" for an owner's location stale at the end
 
+    @property
+    def length(self) -> int:
+        """How many calls lead to the read and to the update."""
+        return len(self.calls) + len(self.mark.chain)
+
 
 @dataclass(slots=True)
 class SiteInfo:
     """What is known of an in-place update: whether it ever met an escaped object."""
 
     escaped: bool = False
-    root: str = ""
 
 
 @dataclass(slots=True)
@@ -101,12 +106,51 @@ class Escape:
     where: Where
 
 
+@dataclass(slots=True, eq=False)
+class Events:
+    """What interpreting functions brought to light, keyed by program positions."""
+
+    faults: dict[tuple[object, ...], Fault] = field(default_factory=dict)
+    escapes: dict[tuple[object, ...], Escape] = field(default_factory=dict)
+    sites: dict[Site, SiteInfo] = field(default_factory=dict)
+    statements: dict[Where, ir.Aug] = field(default_factory=dict)
+    resolved: dict[Where, set[str]] = field(default_factory=dict)
+    unresolved: dict[Where, str] = field(default_factory=dict)
+    # What a getter of `operator` takes at a call: the name or index, None where several.
+    taken: dict[Where, set[str | None]] = field(default_factory=dict)
+    abandoned: int = 0  # functions that were too costly to be followed to their end
+
+    def add_fault(self, key: tuple[object, ...], fault: Fault) -> None:
+        """Keep the one with the shortest way of those with one key."""
+        old = self.faults.get(key)
+        if old is None or fault.length < old.length:
+            self.faults[key] = fault
+
+    def absorb(self, other: Events) -> None:
+        """Add what was found elsewhere; of two accounts of one thing, the first one stays."""
+        for key, fault in other.faults.items():
+            self.add_fault(key, fault)
+        for key, escape in other.escapes.items():
+            self.escapes.setdefault(key, escape)
+        for site, info in other.sites.items():
+            known = self.sites.setdefault(site, info)
+            known.escaped = known.escaped or info.escaped
+        self.statements.update(other.statements)
+        for where, keys in other.resolved.items():
+            self.resolved.setdefault(where, set()).update(keys)
+        for where, text in other.unresolved.items():
+            self.unresolved.setdefault(where, text)
+        for where, names in other.taken.items():
+            self.taken.setdefault(where, set()).update(names)
+        self.abandoned += other.abandoned
+
+
 class Exhausted(Exception):
     """A root has spent all that one root may cost."""
 
 
-class Analysis:
-    """The shared context. One per run; everything in it is keyed by program positions."""
+class Analysis(Events):
+    """The shared context, one per run: what is known of the program, and what was found."""
 
     def __init__(
         self,
@@ -114,6 +158,7 @@ class Analysis:
         protocol: frozenset[str],
         exposed: frozenset[str] = frozenset({"offset"}),
     ) -> None:
+        super().__init__()
         self.modules = modules
         self.classes = ClassTable(modules)
         self.kinds = Kinds(self.classes)
@@ -123,21 +168,12 @@ class Analysis:
         self.relevance: Relevance | None = None  # None: everything is interpreted
         self.summaries: dict[str, dict[object, Summary]] = {}
         self.active: dict[tuple[str, object], Summary] = {}
-        self.faults: dict[tuple[object, ...], Fault] = {}
-        self.escapes: dict[tuple[object, ...], Escape] = {}
-        self.sites: dict[Site, SiteInfo] = {}
-        self.unresolved: dict[Where, str] = {}
-        self.resolved: dict[Where, set[str]] = {}
-        # What a getter of `operator` takes at a call: the name or index, None where several.
-        self.taken: dict[Where, set[str | None]] = {}
         self.closure_class: dict[str, str] = {}
-        self.statements: dict[Where, ir.Aug] = {}
         self.candidates: dict[tuple[str, str, bool], list[tuple[str, Method]]] = {}
-        self.fuel = MAX_FUEL
+        self.fuel = FUEL[0]
         self.bound_site: Site | None = None
         self.passed_over = 0  # functions that were not worth interpreting on their own
         self.contexts: dict[str, int] = {}  # how many summaries of each the running root made
-        self.abandoned = 0  # roots that were too costly to be followed to their end
         self.guessing = 0  # how many receivers of guessed class the running call goes through
         self._may_update: dict[ir.Expr, bool] = {}
         self._init_types: dict[tuple[Ref, Key], Type] = {}
@@ -150,6 +186,17 @@ class Analysis:
         self.fuel -= amount
         if self.fuel < -LAST_FUEL:
             raise Exhausted
+
+    def start(self) -> None:
+        """Forget what was found and what was summarised, before functions are interpreted that
+        are to yield the same whatever was interpreted before them."""
+        Events.__init__(self)
+        self.summaries.clear()
+        self.closure_class.clear()
+
+    def take(self) -> Events:
+        """Return what was found since `start`."""
+        return Events(**{entry.name: getattr(self, entry.name) for entry in fields(Events)})
 
     # --- positions
 
@@ -236,9 +283,7 @@ class Analysis:
     def fault(self, stale: Stale, where: Where, calls: tuple[Where, ...], kind: str) -> None:
         victim, mark = stale
         key = (victim.kind, victim.where, victim.token, mark.site, where, kind)
-        old = self.faults.get(key)
-        if old is None or len(calls) + len(mark.chain) < len(old.calls) + len(old.mark.chain):
-            self.faults[key] = Fault(victim, mark, where, calls, kind)
+        self.add_fault(key, Fault(victim, mark, where, calls, kind))
 
     def escape(self, stale: Stale, where: Where) -> None:
         victim, mark = stale

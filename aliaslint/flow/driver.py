@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
-from aliaslint.flow.context import FIRST_FUEL, MAX_FUEL, Analysis, Exhausted
+from aliaslint.flow.context import FUEL, Analysis, Events, Exhausted
 from aliaslint.flow.expressions import Stopped
 from aliaslint.flow.frame import Frame
 from aliaslint.flow.state import State, is_object
@@ -15,10 +16,10 @@ from aliaslint.flow.values import ENTRY, FRESH, Link, Pos, Prov, Ref, Val
 from aliaslint.lower import ir
 from aliaslint.program.classes import ClassInfo
 from aliaslint.program.modules import Module
+from aliaslint.program.scan import closures
 from aliaslint.program.types import UNKNOWN, ClassOf, Inst, Map, Seq, Type, is_plain
 
 Root = tuple[ir.Function, str | None]
-LINES_A_STATEMENT = 2
 
 
 def select_roots(analysis: Analysis, targets: list[Module], thorough: bool) -> None:
@@ -44,55 +45,64 @@ def matters(analysis: Analysis, function: ir.Function, cls: str | None) -> bool:
     return False
 
 
+@dataclass(slots=True)
+class Unit:
+    """The functions of one module that are to be interpreted. What is found in them does not
+    depend on other units, so that units can be interpreted in any order and by themselves."""
+
+    module: Module
+    roots: list[Root]
+
+
 def run(analysis: Analysis, all_roots: bool, thorough: bool) -> None:
-    """Interpret the functions of the target that matter, and what nothing was seen to call."""
+    """Interpret the functions of the target that matter."""
     targets = list(analysis.modules.targets())
     if not all_roots:
         select_roots(analysis, targets, thorough)
-    costly = [
-        root
-        for module in targets
-        for root in module_roots(analysis, module)
-        if matters(analysis, *root) and not analyse_root(analysis, *root)
-    ]
-    costly += [root for root in leftover_roots(analysis) if not analyse_root(analysis, *root)]
-    try_again(analysis, costly, sum(len(module.lines) for module in targets))
+    units = [unit for module in targets if (unit := select_unit(analysis, module)).roots]
+    found = Events()
+    for unit in units:
+        found.absorb(analyse_unit(analysis, unit))
+    analysis.start()
+    analysis.absorb(found)
 
 
-def try_again(analysis: Analysis, costly: list[Root], lines: int) -> None:
-    """Give what was too costly at first as much as the program is worth by its size; what
-    updates or captures something itself comes first, and short functions before long ones."""
-    budget = max(MAX_FUEL * 4, lines // LINES_A_STATEMENT)
+def select_unit(analysis: Analysis, module: Module) -> Unit:
+    return Unit(module, [r for r in module_roots(analysis, module) if matters(analysis, *r)])
+
+
+def analyse_unit(analysis: Analysis, unit: Unit) -> Events:
+    """Interpret the functions of a unit, and those in them that nothing was seen to call."""
+    analysis.start()
+    for function, cls in unit.roots:
+        analyse_root(analysis, function, cls, fuel(analysis, function, cls))
+    called = {key for keys in analysis.resolved.values() for key in keys}
+    for function, _ in unit.roots:
+        for inner in dict.fromkeys(nested(function)):
+            if inner.parent is not None and inner.key not in called:
+                cls = analysis.closure_class.get(inner.key)
+                analyse_root(analysis, inner, cls, fuel(analysis, inner, cls))
+    return analysis.take()
+
+
+def nested(function: ir.Function) -> Iterator[ir.Function]:
+    """Yield the functions defined in a function, outer ones first."""
+    for inner in closures(function):
+        yield inner
+        yield from nested(inner)
+
+
+def fuel(analysis: Analysis, function: ir.Function, cls: str | None) -> int:
+    """Return how much of a function is interpreted: what updates or captures something itself
+    is worth more than what leads to it."""
     relevance = analysis.relevance
-
-    def rank(root: Root) -> tuple[int, bool, int]:
-        first, _, last, _ = root[0].at
-        worth = relevance.rank(*root) if relevance is not None else 0
-        return worth, root[0].name == "<module>", last - first
-
-    costly = sorted(costly, key=rank)
-    fuel = max(MAX_FUEL, budget // max(len(costly), 1))
-    for function, cls in costly:
-        if budget <= 0 or not analyse_root(analysis, function, cls, fuel):
-            analysis.abandoned += 1
-        budget -= fuel - analysis.fuel
+    return FUEL[relevance.rank(function, cls) if relevance is not None else 0]
 
 
 def module_roots(analysis: Analysis, module: Module) -> Iterator[Root]:
     """Yield the functions of a module, and its own statements as one."""
     yield from roots(analysis, module)
     yield analysis.kinds.module_function(module), None
-
-
-def leftover_roots(analysis: Analysis) -> Iterator[Root]:
-    """Yield the nested functions that nothing was seen to call."""
-    called = {key for keys in analysis.resolved.values() for key in keys}
-    for key, function in list(analysis.classes.registered.items()):
-        inside = analysis.modules.by_id[function.module].in_target
-        if inside and key not in called and function.parent is not None:
-            cls = analysis.closure_class.get(key)
-            if matters(analysis, function, cls):
-                yield function, cls
 
 
 def roots(analysis: Analysis, module: Module) -> Iterator[tuple[ir.Function, str | None]]:
@@ -132,13 +142,13 @@ def updates_attributes(function: ir.Function) -> bool:
 
 
 def analyse_root(
-    analysis: Analysis, function: ir.Function, cls: str | None, fuel: int | None = None
+    analysis: Analysis, function: ir.Function, cls: str | None, fuel: int
 ) -> bool:
     """Interpret a function with parameters of which nothing is known but their kinds.
 
     False if that was too costly: what was seen until then is kept.
     """
-    analysis.fuel = FIRST_FUEL if fuel is None else fuel
+    analysis.fuel = fuel
     analysis.contexts.clear()
     frame = Frame(analysis, function, cls, 0)
     st = State()
@@ -164,7 +174,9 @@ def analyse_root(
         states.append(({}, end))
     for val, state in states:
         leftovers(frame, val, state)
-    return finished and analysis.fuel > 0
+    finished = finished and analysis.fuel > 0
+    analysis.abandoned += not finished
+    return finished
 
 
 def parameter(

@@ -6,6 +6,8 @@ Modules outside the target (dependencies) are parsed only when a name leads to t
 from __future__ import annotations
 
 import ast
+import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,8 +139,8 @@ class ModuleTable:
         self._target_dirs: set[Path] = set()
 
     def add(self, path: Path, tree: ast.Module, text: str, in_target: bool) -> Module:
-        module_id = f"m{len(self.by_id)}"
         _, dotted = self.package_of(path)
+        module_id = self._id(dotted.replace(":", "|"), path)
         module = Module(
             module_id, path, dotted, tree, in_target, is_test_path(path), split_lines(text)
         )
@@ -147,6 +149,13 @@ class ModuleTable:
         if in_target:
             self._target_dirs.add(path.parent)
         return module
+
+    def _id(self, dotted: str, path: Path) -> str:
+        """Return an identity that does not depend on when a module was loaded: what is found in
+        one process, or was found before, means the same in another."""
+        if dotted not in self.by_id:
+            return dotted
+        return f"{dotted}|{hashlib.blake2b(os.fsencode(path), digest_size=8).hexdigest()}"
 
     def targets(self) -> Iterator[Module]:
         return (m for m in list(self.by_id.values()) if m.in_target)

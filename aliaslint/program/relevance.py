@@ -56,8 +56,7 @@ class Relevance:
 
     def matters(self, function: ir.Function, class_key: str | None) -> bool:
         """True if the function, with this class as its receiver's, is to be interpreted."""
-        while (outer := function.parent) is not None:
-            function, class_key = outer, outer.class_key
+        function, class_key = outermost(function, class_key)
         if function.key in self.local:
             return True
         unit = self.reach.units.get(("f", function.key, class_key or ""))
@@ -68,6 +67,7 @@ class Relevance:
     def rank(self, function: ir.Function, class_key: str | None) -> int:
         """Return how soon a function is worth another look: 0 for what is known to update an
         array itself, 1 for what captures what is updated, 2 for what leads to both."""
+        function, class_key = outermost(function, class_key)
         unit = self.reach.units.get(("f", function.key, class_key or ""))
         if function.key in self.urgent:
             return 0
@@ -240,3 +240,10 @@ class Relevance:
         if self._is_held(found, arg.name, site.call) or found.in_loop(site.call.at):
             return True
         return found.last_use.get(arg.name, (0, 0)) > site.call.at[2:]
+
+
+def outermost(function: ir.Function, class_key: str | None) -> tuple[ir.Function, str | None]:
+    """Return the function of a module or class that a function is nested in, and its class."""
+    while (outer := function.parent) is not None:
+        function, class_key = outer, outer.class_key
+    return function, class_key
