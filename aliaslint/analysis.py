@@ -37,16 +37,23 @@ class AnalysisOptions:
 
 
 def analyse(
-    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = False
+    files: Sequence[SourceFile],
+    options: AnalysisOptions,
+    *,
+    all_roots: bool = False,
+    jobs: int = 1,
 ) -> Result:
-    """Return the findings of all rules in `files`, unselected and unsuppressed, sorted."""
+    """Return the findings of all rules in `files`, unselected and unsuppressed, sorted.
+
+    They are the same for any number of processes.
+    """
     try:
-        run = examine(files, options, all_roots=all_roots)
+        run = examine(files, options, all_roots=all_roots, jobs=jobs)
     except RecursionError:
         shallow, errors = set_apart(files)
         if not errors:
             raise
-        result = analyse(shallow, options, all_roots=all_roots)
+        result = analyse(shallow, options, all_roots=all_roots, jobs=jobs)
         result.errors.extend(errors)
         return result
     result = Result(errors=run.errors)
@@ -94,7 +101,11 @@ class Run:
 
 
 def examine(
-    files: Sequence[SourceFile], options: AnalysisOptions, *, all_roots: bool = False
+    files: Sequence[SourceFile],
+    options: AnalysisOptions,
+    *,
+    all_roots: bool = False,
+    jobs: int = 1,
 ) -> Run:
     """Parse and analyse `files`; nothing in them is imported or executed.
 
@@ -104,7 +115,7 @@ def examine(
     from aliaslint.flow.driver import run
 
     analysis, errors = assemble(files, options)
-    run(analysis, all_roots, options.thorough)
+    run(analysis, all_roots, options.thorough, jobs)
     return Run(analysis, errors)
 
 

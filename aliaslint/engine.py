@@ -17,6 +17,7 @@ from aliaslint import rules
 from aliaslint.analysis import AnalysisOptions
 from aliaslint.errors import UserError
 from aliaslint.findings import FileError, Finding, Result
+from aliaslint.parallel import processors
 from aliaslint.report import Lines, Report
 from aliaslint.rules import Project, Selection
 from aliaslint.source import config as configuration
@@ -57,7 +58,7 @@ class Request:
     baseline: Path | None = None
     force_exclude: bool = False
     cache: bool = True
-    jobs: int = 1
+    jobs: int = field(default_factory=processors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,20 +111,20 @@ def examine(run: Run, request: Request) -> Result:
     Those of rules about the whole project that are off by default are there only if selected:
     what they look at takes a good part of a run.
     """
-    result = _kept(run) if request.cache else _examine(run)
+    result = _kept(run, request.jobs) if request.cache else _examine(run, request.jobs)
     found = [m.RULE for m in rules.modules() if hasattr(m, "find_project")]
     asked = {rule.code for rule in found if not rule.default and rule.code in run.codes}
     return replace(result, findings=[*result.findings, *project_findings(run, asked)])
 
 
-def _kept(run: Run) -> Result:
+def _kept(run: Run, jobs: int) -> Result:
     """Return what `_examine` gives, from the cache where it is there."""
     from aliaslint import cache
 
     key = _key(run)
     result = cache.load(key)
     if result is None:
-        result = _examine(run)
+        result = _examine(run, jobs)
         cache.store(key, result)
     return result
 
@@ -143,10 +144,10 @@ def _key(run: Run) -> str:
     return cache.key(run.files, run.options, run.roots, run.config, run.targets, declared)
 
 
-def _examine(run: Run) -> Result:
+def _examine(run: Run, jobs: int) -> Result:
     from aliaslint.analysis import analyse
 
-    result = analyse(run.files, run.options)
+    result = analyse(run.files, run.options, jobs=jobs)
     usual = {rule.code for rule in rules.rules() if rule.default}
     result.findings.extend(project_findings(run, usual))
     return result

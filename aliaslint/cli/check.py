@@ -16,6 +16,7 @@ from aliaslint.cli.options import (
     wants_color,
 )
 from aliaslint.errors import UserError
+from aliaslint.parallel import processors
 from aliaslint.report.render import FORMATS, Style
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def make_request(options: dict[str, Any]) -> Request:
         baseline=options.get("baseline"),
         force_exclude=options["force_exclude"],
         cache=not options["no_cache"],
-        jobs=options["jobs"] or 1,
+        jobs=options["jobs"] or processors(),
     )
 
 

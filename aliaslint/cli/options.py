@@ -93,7 +93,7 @@ def selection_options(function: Function) -> Function:
 
 def cost_options(function: Function) -> Function:
     """Add --no-cache and --jobs."""
-    jobs = "At most this many processes; the analysis takes one, verification more."
+    jobs = "At most this many processes, instead of one a processor."
     for option in (
         click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help=jobs),
         click.option("--no-cache", is_flag=True, help="Neither read nor write the cache."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 
 from aliaslint.flow.observing import Observer
 from aliaslint.flow.state import State
@@ -28,7 +29,8 @@ from aliaslint.lower.walk import children
 from aliaslint.program.classes import ClassTable, Method
 from aliaslint.program.kinds import Kinds, array_member
 from aliaslint.program.modules import ModuleTable
-from aliaslint.program.relevance import Relevance
+from aliaslint.program.relevance import Relevance, outermost
+from aliaslint.program.scan import nested
 from aliaslint.program.types import (
     ARRAY,
     NOTHING,
@@ -118,6 +120,8 @@ class Events:
     unresolved: dict[Where, str] = field(default_factory=dict)
     # What a getter of `operator` takes at a call: the name or index, None where several.
     taken: dict[Where, set[str | None]] = field(default_factory=dict)
+    outermost: dict[str, str] = field(default_factory=dict)  # of each nested function called
+    ran_in: dict[str, str] = field(default_factory=dict)  # modules whose functions ran, with paths
     abandoned: int = 0  # functions that were too costly to be followed to their end
 
     def add_fault(self, key: tuple[object, ...], fault: Fault) -> None:
@@ -142,6 +146,8 @@ class Events:
             self.unresolved.setdefault(where, text)
         for where, names in other.taken.items():
             self.taken.setdefault(where, set()).update(names)
+        self.outermost.update(other.outermost)
+        self.ran_in.update(other.ran_in)
         self.abandoned += other.abandoned
 
 
@@ -196,7 +202,30 @@ class Analysis(Events):
 
     def take(self) -> Events:
         """Return what was found since `start`."""
+        for key in sorted({key for keys in self.resolved.values() for key in keys}):
+            function = self.kinds.function(key)
+            if function is not None:
+                self.ran_in[function.module] = str(self.modules.by_id[function.module].path)
+                if function.parent is not None:
+                    self.outermost[key] = outermost(function, None)[0].key
         return Events(**{entry.name: getattr(self, entry.name) for entry in fields(Events)})
+
+    def function(self, key: str) -> ir.Function | None:
+        """Return the function with a key that was found, if need be in another process."""
+        known = self.classes.known_function(key)
+        if known is not None or key.partition(":")[0] not in self.modules.by_id:
+            return known
+        outer = self.outermost.get(key)
+        if outer is not None and (holder := self.kinds.function(outer)) is not None:
+            for inner in nested(holder):
+                self.classes.register(inner)
+        return self.kinds.function(key)
+
+    def bring_in(self, found: Events) -> None:
+        """Take over what was found in another process, and load the modules it speaks of."""
+        for path in found.ran_in.values():
+            self.modules.bring(Path(path))
+        self.absorb(found)
 
     # --- positions
 

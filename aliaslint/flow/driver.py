@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from aliaslint.flow import transfer
 from aliaslint.flow.context import FUEL, Analysis, Events, Exhausted
 from aliaslint.flow.expressions import Stopped
 from aliaslint.flow.frame import Frame
@@ -14,12 +15,14 @@ from aliaslint.flow.statements import execute
 from aliaslint.flow.summaries import param_annotation, prepare_frame
 from aliaslint.flow.values import ENTRY, FRESH, Link, Pos, Prov, Ref, Val
 from aliaslint.lower import ir
+from aliaslint.parallel import spread
 from aliaslint.program.classes import ClassInfo
 from aliaslint.program.modules import Module
-from aliaslint.program.scan import closures
+from aliaslint.program.scan import nested
 from aliaslint.program.types import UNKNOWN, ClassOf, Inst, Map, Seq, Type, is_plain
 
 Root = tuple[ir.Function, str | None]
+WORTH_A_PROCESS = 12  # fewer functions are done before another process has started
 
 
 def select_roots(analysis: Analysis, targets: list[Module], thorough: bool) -> None:
@@ -54,17 +57,21 @@ class Unit:
     roots: list[Root]
 
 
-def run(analysis: Analysis, all_roots: bool, thorough: bool) -> None:
-    """Interpret the functions of the target that matter."""
+def run(analysis: Analysis, all_roots: bool, thorough: bool, jobs: int = 1) -> None:
+    """Interpret the functions of the target that matter, in up to `jobs` processes."""
     targets = list(analysis.modules.targets())
     if not all_roots:
         select_roots(analysis, targets, thorough)
     units = [unit for module in targets if (unit := select_unit(analysis, module)).roots]
-    found = Events()
-    for unit in units:
-        found.absorb(analyse_unit(analysis, unit))
+    enough = sum(len(unit.roots) for unit in units) >= WORTH_A_PROCESS
+    outcomes = spread(
+        lambda number: transfer.dump(analyse_unit(analysis, units[number])),
+        [len(unit.roots) for unit in units],
+        jobs if enough else 1,
+    )
     analysis.start()
-    analysis.absorb(found)
+    for outcome in outcomes:
+        analysis.bring_in(transfer.load(outcome, analysis.refs))
 
 
 def select_unit(analysis: Analysis, module: Module) -> Unit:
@@ -83,13 +90,6 @@ def analyse_unit(analysis: Analysis, unit: Unit) -> Events:
                 cls = analysis.closure_class.get(inner.key)
                 analyse_root(analysis, inner, cls, fuel(analysis, inner, cls))
     return analysis.take()
-
-
-def nested(function: ir.Function) -> Iterator[ir.Function]:
-    """Yield the functions defined in a function, outer ones first."""
-    for inner in closures(function):
-        yield inner
-        yield from nested(inner)
 
 
 def fuel(analysis: Analysis, function: ir.Function, cls: str | None) -> int:
@@ -141,9 +141,7 @@ def updates_attributes(function: ir.Function) -> bool:
     return any(isinstance(s, ir.Aug) for s in statements(function.body))
 
 
-def analyse_root(
-    analysis: Analysis, function: ir.Function, cls: str | None, fuel: int
-) -> bool:
+def analyse_root(analysis: Analysis, function: ir.Function, cls: str | None, fuel: int) -> bool:
     """Interpret a function with parameters of which nothing is known but their kinds.
 
     False if that was too costly: what was seen until then is kept.

@@ -7,7 +7,7 @@ was bound, to what is stale about it. All classes here are interned or immutable
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple, Union
 
 from aliaslint.lower.ir import NOWHERE, At
@@ -68,6 +68,11 @@ class Ref:
             or (kind in {"alloc", "root"} and isinstance(payload, tuple) and payload[-1] == "many")
         )
 
+    @property
+    def parts(self) -> tuple[object, ...]:
+        """What `Refs.again` makes the same reference of."""
+        return self.kind, self.base, self.key, self.payload, self.positions, self.type
+
     def __repr__(self) -> str:
         if self.kind == "init":
             return f"{self.base!r}.{show_key(self.key)}"
@@ -102,6 +107,18 @@ class Refs:
             ref = Ref(kind, base, key, payload, positions, type_, len(self._table))
             self._table[token] = ref
         return ref
+
+    def again(
+        self,
+        kind: str,
+        base: Ref | None,
+        key: Key | None,
+        payload: object,
+        positions: tuple[Pos, ...],
+        type_: Type,
+    ) -> Ref:
+        """The reference that has these parts, which may come from another table."""
+        return self._get(kind, base, key, payload, positions, type_)
 
     def init(self, base: Ref, key: Key, type_: Type) -> Ref:
         """What the location (base, key) held when the analysed function was entered.
@@ -180,6 +197,10 @@ class Prov:
 
     def __hash__(self) -> int:
         return self.hash_
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # The hash of a string is another one in another process.
+        return Prov, tuple(getattr(self, entry.name) for entry in fields(self) if entry.init)
 
 
 @dataclass(frozen=True, slots=True)

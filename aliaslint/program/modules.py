@@ -17,6 +17,7 @@ from aliaslint.lower.lowering import Lowering
 from aliaslint.program.types import ClassOf, Ext, FuncOf, Mod
 from aliaslint.source.files import split_lines
 
+EFFECTS = "<effects>"  # stands for a folder: modules that are known by their effects alone
 DefNode = ast.FunctionDef | ast.AsyncFunctionDef
 BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
 
@@ -193,6 +194,12 @@ class ModuleTable:
             self.add(path, tree, data.decode("utf-8", "replace"), in_target=False)
         return self.by_path[path]
 
+    def bring(self, path: Path) -> Module | None:
+        """Return the module at a path that another table has."""
+        if path.parts[:1] == (EFFECTS,):
+            return self._skeleton(".".join(path.with_suffix("").parts[1:]))
+        return self.load(path)
+
     def find(self, importer: Module, dotted: str) -> Module | None:
         """Return the module that `import dotted` means in `importer`, if it is in the program."""
         key = (importer.id, dotted)
@@ -235,7 +242,7 @@ class ModuleTable:
         text = self.skeletons.get(dotted)
         if text is None:
             return None
-        path = Path("<effects>") / (dotted.replace(".", "/") + ".py")
+        path = Path(EFFECTS) / (dotted.replace(".", "/") + ".py")
         known = self.by_path.get(path)
         return known or self.add(path, ast.parse(text), text, in_target=False)
 

@@ -123,6 +123,13 @@ def closures(function: ir.Function) -> Iterator[ir.Function]:
             yield default.function
 
 
+def nested(function: ir.Function) -> Iterator[ir.Function]:
+    """Yield the functions defined in a function, outer ones first."""
+    for inner in closures(function):
+        yield inner
+        yield from nested(inner)
+
+
 class Walk:
     """Looks at the statements and expressions of one function body."""
 

@@ -108,10 +108,10 @@ def returned(evidence: Evidence, where: Where) -> Type | None:
 
     Constructors, and the setters that are called where their value stands, give nothing back.
     """
-    classes, kinds = evidence.analysis.classes, evidence.analysis.kinds
+    kinds = evidence.analysis.kinds
     result = NOTHING
     for key in evidence.analysis.resolved.get(where, ()):
-        function = classes.known_function(key)
+        function = evidence.analysis.function(key)
         given = kinds.returned(function, function.class_key) if function is not None else NONE
         result |= NOTHING if given == NONE else given
     return result or None

@@ -101,7 +101,7 @@ def reached(analysis: Analysis, functions: set[str]) -> Iterator[ir.Function]:
     waiting = sorted(functions)
     while waiting:
         key = waiting.pop()
-        function = analysis.classes.known_function(key)
+        function = analysis.function(key)
         if key in seen or function is None:
             continue
         seen.add(key)
