@@ -46,7 +46,9 @@ class Counted:
     def __init__(self) -> None:
         self.calls = 0
 
-    def __call__(self, files: Sequence[SourceFile], options: AnalysisOptions) -> Result:
+    def __call__(
+        self, files: Sequence[SourceFile], options: AnalysisOptions, *, jobs: int
+    ) -> Result:
         self.calls += 1
         return Result()
 
