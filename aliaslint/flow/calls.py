@@ -290,6 +290,11 @@ def partial_call(frame: Frame, st: State, ref: Ref, args: Args, expr: ir.Expr) -
     fn = frame.load_location(st, ref, "fn")
     positional: list[Val] = []
     keywords: dict[str, Val] = {}
+    owner = ref.base if st.peek(ref, Pos("i", 0)) is None else None
+    for how in frame.type_of(st, ref) if owner is not None else ():
+        if owner is not None and isinstance(how, PartialOf) and how.kind == "bound":
+            fn = frame.symbol_val(st, FuncOf(str(how.names[0])))
+            positional.append(single(owner, STATIC_PROV))
     fields = st.heap.get(ref, {})
     for k in range(len(fields)):
         if Pos("i", k) in fields:
@@ -328,6 +333,8 @@ def method_call(
     ref = link.ref
     type_ = frame.type_of(st, ref)
     result = EMPTY
+    if name == "__get__" and isinstance(ref.key, str) and ref.key.startswith("()#"):
+        return bound_to(frame, st, {link: FRESH}, args, expr)
     several = one_of_several(frame, st, ref, type_, name)
     if several:
         result = protocol_call(frame, st, ref, name, several, args, expr)
@@ -353,6 +360,8 @@ def method_call(
             case Ext() | Mod():
                 fn = attr_of(frame, st, link, stale, name, expr.fn)
                 result = join(result, call_val(frame, st, fn, args, expr))
+            case FuncOf() if name == "__get__":
+                result = join(result, bound_to(frame, st, {link: FRESH}, args, expr))
             case ClassOf(key=key):
                 result = join(result, class_call(frame, st, ref, key, name, args, expr))
             case _:
@@ -378,6 +387,13 @@ def one_of_several(
             return []
         found.append((key, method))
     return found
+
+
+def bound_to(frame: Frame, st: State, fn: Val, args: Args, expr: ir.Expr) -> Val:
+    """`fn.__get__(o)`: the function with its first argument filled in."""
+    from aliaslint.flow.library_calls import partial_
+
+    return partial_(frame, st, Args([fn, *args.positional[:1]]), expr)
 
 
 def in_place_method(

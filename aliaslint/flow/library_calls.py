@@ -680,7 +680,7 @@ def reduce_values(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
     return frame.fresh(expr.at, UNKNOWN)
 
 
-@models("functools.partial")
+@models("functools.partial", "types.MethodType")
 def partial_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
     made = frame.refs.alloc(
         (frame.fn.key, expr.at), frame.positions[-2:], frozenset({PartialOf("partial")})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from aliaslint.lower import ir
@@ -47,6 +48,8 @@ class Lowering:
         # Those of functions and of class bodies, with the function around them.
         self.inner_classes: dict[str, tuple[ast.ClassDef, ir.Function | None]] = {}
         self.scope: Scope | None = None
+        # Names around a function that is lowered alone, which hold a class or a member of one.
+        self.known: Mapping[str, tuple[str, str]] = {}
 
     # --- functions
 
@@ -159,6 +162,10 @@ class Lowering:
                 self._uses_cells(depth)
                 return ir.Name(at(node), found, "cell", depth)
             scope, depth = scope.parent, depth + 1
+        if name in self.known:
+            key, member = self.known[name]
+            kept = ir.Name(at(node), key, "class")
+            return ir.Attr(at(node), kept, member) if member else kept
         return ir.Name(at(node), name, "global")
 
     def _uses_cells(self, depth: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from aliaslint.lower import ir
 from aliaslint.program.modules import DefNode, Module, ModuleTable, Symbol
-from aliaslint.program.patches import Given, Patch, patches, roles
+from aliaslint.program.patches import Given, Nested, Patch, Patching, Scope, roles
 from aliaslint.program.types import ClassOf, Ext, Mod
 
 
@@ -189,9 +189,9 @@ class ClassTable:
         """Give the class the methods that modules give it from outside its body."""
         if self._patches is None:
             self._patches = {}
-            for module in list(self.modules.by_id.values()):
-                for patch in patches(module, self.symbol_of):
-                    self._patches.setdefault(patch.class_key, []).append(patch)
+            modules = list(self.modules.by_id.values())
+            for patch in Patching(modules, self.symbol_of, self.definition).patches():
+                self._patches.setdefault(patch.class_key, []).append(patch)
         for patch in self._patches.get(info.key, ()):
             method = self._given(info, patch.role, patch.function)
             if method is None:
@@ -204,14 +204,22 @@ class ClassTable:
                 info.patches.setdefault(patch.name, []).append(method)
 
     def _given(self, info: ClassInfo, role: str, given: Given) -> Method | None:
-        if not isinstance(given, str):
-            return Method(given, role, info)
-        function = self.function(given)
-        if function is None:
+        if isinstance(given, Nested):
+            return self._nested(info, role, given)
+        found = self.definition(given)
+        if found is None or self.function(given) is None:
             return None
-        _, node = self.modules.by_id[function.module].names[function.name]
-        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        return Method(node, role, info, given)
+        return Method(found[1], role, info, given)
+
+    def _nested(self, info: ClassInfo, role: str, nested: Nested) -> Method:
+        """A nested function is read like the class's own, wherever it is written."""
+        lowering = nested.around.module.lowering
+        lowering.known = nested.around.held
+        _, _, class_name = info.key.partition(":")
+        function = lowering.function(nested.node, f"{class_name}.{nested.node.name}", info.key)
+        lowering.known = {}
+        self._functions[function.key] = function
+        return Method(nested.node, role, info, function.key)
 
     def _name_functions(self, info: ClassInfo) -> None:
         """`step = function_of_the_module` in a class body, and `step = lambda self: ...`."""
@@ -220,7 +228,7 @@ class ClassTable:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     if name in info.methods:
                         continue
-                    for role, given in roles(info.module, value, self.symbol_of, {}):
+                    for role, given in roles(Scope(info.module, self.symbol_of), value):
                         method = self._given(info, role, given)
                         if method is not None:
                             (info.setters if role == "setter" else info.replaced)[name] = method
@@ -301,13 +309,21 @@ class ClassTable:
     def function(self, key: str) -> ir.Function | None:
         """Return a module-level function by the key that `FuncOf` carries."""
         if key not in self._functions:
-            module_id, name, _, _ = key.split(":")
-            module = self.modules.by_id[module_id]
-            binding = module.names.get(name)
-            if not binding or not isinstance(binding[1], (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found = self.definition(key)
+            if found is None:
                 return None
-            self._functions[key] = module.lowering.function(binding[1], name)
+            module, node = found
+            self._functions[key] = module.lowering.function(node, node.name)
         return self._functions[key]
+
+    def definition(self, key: str) -> tuple[Module, DefNode] | None:
+        """Return the module and the node of a module-level function."""
+        module_id, name, _, _ = key.split(":")
+        module = self.modules.by_id[module_id]
+        node = module.names.get(name, ("", None))[1]
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return None
+        return module, node
 
     def register(self, function: ir.Function) -> None:
         """Remember a nested function met while lowering another one."""

@@ -541,6 +541,8 @@ class Kinds:
         self, expr: ir.Call, obj: ir.Expr, name: str, fn: ir.Function, cls: str | None
     ) -> Type:
         base = self.expression(obj, fn, cls)
+        if name == "__get__" and expr.args:
+            return self._bound(obj, expr.args[0].value, fn, cls)
         result = NOTHING
         for atom in base:
             match atom:
@@ -564,6 +566,15 @@ class Kinds:
                 case _:
                     result |= UNKNOWN
         return result or UNKNOWN
+
+    def _bound(self, function: ir.Expr, to: ir.Expr, fn: ir.Function, cls: str | None) -> Type:
+        """Return the type of a function that is bound to the receiver of the method `fn`."""
+        own = isinstance(to, ir.Name) and to.name in fn.params[:1] and fn.class_key is not None
+        atoms = self.expression(function, fn, cls) if own else UNKNOWN
+        keys = [atom.key for atom in atoms if isinstance(atom, FuncOf)]
+        return (
+            frozenset({PartialOf("bound", (keys[0],))}) if len(atoms) == len(keys) == 1 else UNKNOWN
+        )
 
     def _call_atom(
         self, atom: object, receiver: str | None, expr: ir.Call, fn: ir.Function, cls: str | None
@@ -620,6 +631,8 @@ class Kinds:
         if dotted == "builtins.getattr" and len(args) >= 2 and isinstance(args[1], ir.Const):
             base = self.member(self.expression(args[0], fn, cls), str(args[1].value))
             return base | (self.expression(args[2], fn, cls) if len(args) > 2 else NOTHING)
+        if dotted == "types.MethodType" and len(args) == 2:
+            return self._bound(args[0], args[1], fn, cls)
         if dotted in {f"operator.{kind}" for kind in GETTERS}:
             names = tuple(a.value for a in args if isinstance(a, ir.Const))
             known = tuple(n for n in names if isinstance(n, (int, str)))

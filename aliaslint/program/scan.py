@@ -326,6 +326,9 @@ class Walk:
             if kept:
                 found.captures.add(f":{name}")
             return
+        if expr.scope == "class":
+            found.classes.add(name)
+            return
         if name == self.me and kept:
             found.gives_self = True
         if kept or expr.scope == "cell" or found.function is not self.function:

@@ -56,7 +56,8 @@ class GenOf:
 @dataclass(frozen=True, slots=True)
 class PartialOf:
     """What `functools.partial` gives back, or `kind` of `operator`; its parts are locations of
-    the object, and `names` those of them that are constants."""
+    the object, and `names` those of them that are constants. An attribute that is "bound" holds
+    the function of which the key is given, bound to the object that has the attribute."""
 
     kind: str = "partial"
     names: tuple[int | str, ...] = ()
