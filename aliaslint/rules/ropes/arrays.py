@@ -74,6 +74,8 @@ def function(
     if name == "take" and len(arguments) > 1 and _axis(arguments[2:], keywords) == 0:
         scalar = arguments[1].offset in ("zero", "scalar")
         return without_first(arguments[0], fold()) if scalar else UNKNOWN
+    if name == "arange" and _makes_one(arguments):
+        return Value(dims=("1",), offset="one")
     if name in _VECTORS:
         return Value(offset="vector")
     if name in ("maximum", "minimum", "add", "subtract", "multiply", "where"):
@@ -109,6 +111,15 @@ def method(
     if name in ("item", "tolist"):
         return Value(offset="scalar")
     return UNKNOWN
+
+
+def _makes_one(bounds: Sequence[Value]) -> bool:
+    """Whether `mx.arange(...)` has one element: `arange(1)`, `arange(n, n + 1)`."""
+    tokens = [value.token for value in bounds]
+    start, stop = tokens if len(tokens) == 2 else ("0", *tokens, "")[:2]
+    if start.isdigit() and stop.isdigit():
+        return int(stop) - int(start) == 1
+    return bool(start) and stop in {f"{start} + 1", f"1 + {start}"}
 
 
 def array(value: Value) -> Value:
@@ -408,7 +419,7 @@ def indexed(
 ) -> Value:
     """Return `x[..., :n]`, `x[0]`, `x[:, None]` and the like; UNKNOWN where an array indexes."""
     if base.dims is None:
-        return _indexed_unknown(base, items)
+        return _indexed_unknown(base, items, fold)
     named = sum(not _is_none(item) and not _is_ellipsis(item) for item in items)
     missing: list[ast.expr] = [ast.Slice()] * (len(base.dims) - named)
     spread = next((i for i, item in enumerate(items) if _is_ellipsis(item)), len(items))
@@ -432,14 +443,19 @@ def indexed(
     return Value(dims=tuple(dims), fold=kept if len(dims) >= 3 else None, offset=offset)
 
 
-def _indexed_unknown(base: Value, items: Sequence[ast.expr]) -> Value:
-    """Return part of an array of unknown rank: a fold stays while all items are slices."""
+def _indexed_unknown(base: Value, items: Sequence[ast.expr], fold: MakeFold) -> Value:
+    """Return part of an array of unknown rank: a fold stays while all items are slices.
+
+    `x[0, :, :, :]` tells the rank: the heads are in dimension 0 now.
+    """
     first = items[0] if items else None
     if first is not None and _is_none(first):
         return expand(base, 0)
     slices = all(isinstance(i, ast.Slice) or _is_ellipsis(i) or _is_none(i) for i in items)
     if not slices:
-        return UNKNOWN
+        others = sum(isinstance(item, ast.Slice) for item in items[1:])
+        row = first is not None and _constant(first) is not None
+        return Value(fold=fold()) if row and others == len(items) - 1 == 3 else UNKNOWN
     one = isinstance(first, ast.Slice) and _slice_size(first, ANY) == "1"
     step = base.step if len(items) == 1 or _is_ellipsis(items[0]) else ""
     kind: OffsetKind = "one" if one and len(items) == 1 else "unknown"

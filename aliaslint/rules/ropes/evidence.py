@@ -24,7 +24,7 @@ _FOLDS = re.compile(
 )
 _MADE_ONE = re.compile(
     rb"array\(\s*[\[(]|\(\s*1\s*,\s*\)|\[\s*1\s*\]|expand_dims|\[\s*None\b|atleast_1d"
-    rb"|(?:full|zeros|ones)\(\s*1\s*,|reshape\(\s*-?1\s*\)|:\s*1\s*\]|\+\s*1\s*\]"
+    rb"|arange|(?:full|zeros|ones)\(\s*1\s*,|reshape\(\s*-?1\s*\)|:\s*1\s*\]|\+\s*1\s*\]"
 )
 _BATCH = re.compile(
     r"^(?:Batch\w*(?:Cache|Generator)|batch(?:ed)?_(?:generate|decode|forward|step)|"

@@ -185,6 +185,8 @@ def flattened(value: Value, start: int, end: int, fold: Fold) -> Value:
     """Return `value` with its dimensions from `start` to `end` in one."""
     old = value.dims
     kept = replace(value, params=frozenset(), heads=False, batch="")
+    if start < 0:  # `flatten(-4, -3)`: of an array of queries, whose rank is 4
+        start += 4 if old is None else len(old)
     if start != 0:
         return replace(kept, dims=_merged(old, start, end))
     if old is None:
