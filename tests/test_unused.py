@@ -23,7 +23,9 @@ class Analysis:
     def __init__(self) -> None:
         self.releases: list[str | None] = []
 
-    def __call__(self, files: Sequence[SourceFile], options: AnalysisOptions) -> Result:
+    def __call__(
+        self, files: Sequence[SourceFile], options: AnalysisOptions, *, jobs: int = 1
+    ) -> Result:
         release = options.dependency_versions.get("mlx_lm")
         self.releases.append(release)
         result = Result()

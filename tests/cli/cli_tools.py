@@ -43,7 +43,7 @@ def run(*arguments: object, stdin: bytes = b"") -> Ran:
     return Ran(result.exit_code, result.stdout_bytes.decode(), result.stderr)
 
 
-def find_marks(files: Sequence[SourceFile], options: AnalysisOptions) -> Result:
+def find_marks(files: Sequence[SourceFile], options: AnalysisOptions, *, jobs: int = 1) -> Result:
     """Report each line with a word like `AL001!` as a finding of that rule."""
     result = Result(summary={"unresolved": 3})
     for source in files:

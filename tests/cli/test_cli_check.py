@@ -224,7 +224,7 @@ def test_a_bad_configuration_is_one_line(place: Path) -> None:
 
 
 def test_an_internal_error_is_one_line(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise RuntimeError("two\nlines")
 
     monkeypatch.delenv("ALIASLINT_TRACEBACK", raising=False)
@@ -239,7 +239,7 @@ def test_an_internal_error_is_one_line(place: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_traceback_is_shown_on_request(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise RuntimeError("here")
 
     monkeypatch.setenv("ALIASLINT_TRACEBACK", "1")

@@ -28,7 +28,7 @@ AFTER = "class Cache:\n    def update(self, n):\n        self.offset = self.offs
 SHARED = BEFORE.replace("offset", "shared")
 
 
-def find_updates(files: Sequence[SourceFile], options: AnalysisOptions) -> Result:
+def find_updates(files: Sequence[SourceFile], options: AnalysisOptions, *, jobs: int = 1) -> Result:
     result = Result()
     for source in files:
         for number, line in enumerate(split_lines(source.text), 1):
@@ -240,7 +240,7 @@ def test_a_file_that_is_edited_meanwhile_is_left_to_its_editor(
 ) -> None:
     path = write(place, "a.py", BEFORE)
 
-    def edits(files: Sequence[SourceFile], options: AnalysisOptions) -> Result:
+    def edits(files: Sequence[SourceFile], options: AnalysisOptions, *, jobs: int = 1) -> Result:
         path.write_text("x = 1\n")
         return find_updates(files, options)
 
