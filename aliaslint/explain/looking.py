@@ -289,7 +289,7 @@ def leftovers(analysis: Analysis, module: Module, spot: Spot) -> None:
     from aliaslint.flow.context import FUEL
     from aliaslint.flow.driver import analyse_root
 
-    called = {key for keys in analysis.resolved.values() for key in keys}
+    called = analysis.called()
     for key, function in list(analysis.classes.registered.items()):
         around = function.module == module.id and function.at[0] <= spot.line <= function.at[2]
         if around and key not in called:

@@ -122,9 +122,8 @@ def header_end(node: Definition) -> int:
     if isinstance(node, ast.ClassDef):
         parts: list[ast.AST] = [*node.bases, *node.keywords]
     else:
-        every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-        parts = [*every, *node.args.defaults, *(d for d in node.args.kw_defaults if d)]
-        parts += [p for p in (node.args.vararg, node.args.kwarg, node.returns) if p]
+        parts = [arg for arg, _ in parameters(node.args)]
+        parts += [d for d in (*node.args.defaults, *node.args.kw_defaults, node.returns) if d]
     return max([node.lineno, *(getattr(p, "end_lineno", 0) or 0 for p in parts)])
 
 

@@ -290,11 +290,11 @@ def partial_call(frame: Frame, st: State, ref: Ref, args: Args, expr: ir.Expr) -
     fn = frame.load_location(st, ref, "fn")
     positional: list[Val] = []
     keywords: dict[str, Val] = {}
-    owner = ref.base if st.peek(ref, Pos("i", 0)) is None else None
-    for how in frame.type_of(st, ref) if owner is not None else ():
-        if owner is not None and isinstance(how, PartialOf) and how.kind == "bound":
-            fn = frame.symbol_val(st, FuncOf(str(how.names[0])))
-            positional.append(single(owner, STATIC_PROV))
+    if ref.base is not None and st.peek(ref, Pos("i", 0)) is None:
+        for how in frame.type_of(st, ref):
+            if isinstance(how, PartialOf) and how.kind == "bound":
+                fn = frame.symbol_val(st, FuncOf(str(how.names[0])))
+                positional.append(single(ref.base, STATIC_PROV))
     fields = st.heap.get(ref, {})
     for k in range(len(fields)):
         if Pos("i", k) in fields:

@@ -150,6 +150,10 @@ class Events:
         self.ran_in.update(other.ran_in)
         self.abandoned += other.abandoned
 
+    def called(self) -> set[str]:
+        """Return the keys of the functions that calls were seen to run."""
+        return {key for keys in self.resolved.values() for key in keys}
+
 
 class Exhausted(Exception):
     """A root has spent all that one root may cost."""
@@ -202,7 +206,7 @@ class Analysis(Events):
 
     def take(self) -> Events:
         """Return what was found since `start`."""
-        for key in sorted({key for keys in self.resolved.values() for key in keys}):
+        for key in sorted(self.called()):
             function = self.kinds.function(key)
             if function is not None:
                 self.ran_in[function.module] = str(self.modules.by_id[function.module].path)

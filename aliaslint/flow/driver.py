@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from aliaslint.flow import transfer
@@ -48,47 +47,41 @@ def matters(analysis: Analysis, function: ir.Function, cls: str | None) -> bool:
     return False
 
 
-@dataclass(slots=True)
-class Unit:
-    """The functions of one module that are to be interpreted. What is found in them does not
-    depend on other units, so that units can be interpreted in any order and by themselves."""
-
-    module: Module
-    roots: list[Root]
-
-
 def run(analysis: Analysis, all_roots: bool, thorough: bool, jobs: int = 1) -> None:
     """Interpret the functions of the target that matter, in up to `jobs` processes."""
     targets = list(analysis.modules.targets())
     if not all_roots:
         select_roots(analysis, targets, thorough)
-    units = [unit for module in targets if (unit := select_unit(analysis, module)).roots]
-    enough = sum(len(unit.roots) for unit in units) >= WORTH_A_PROCESS
+    selected = (
+        [root for root in module_roots(analysis, module) if matters(analysis, *root)]
+        for module in targets
+    )
+    units = [unit for unit in selected if unit]
+    sizes = [len(unit) for unit in units]
     outcomes = spread(
         lambda number: transfer.dump(analyse_unit(analysis, units[number])),
-        [len(unit.roots) for unit in units],
-        jobs if enough else 1,
+        sizes,
+        jobs if sum(sizes) >= WORTH_A_PROCESS else 1,
     )
     analysis.start()
     for outcome in outcomes:
         analysis.bring_in(transfer.load(outcome, analysis.refs))
 
 
-def select_unit(analysis: Analysis, module: Module) -> Unit:
-    return Unit(module, [r for r in module_roots(analysis, module) if matters(analysis, *r)])
+def analyse_unit(analysis: Analysis, unit: list[Root]) -> Events:
+    """Interpret functions of one module, and those in them that nothing was seen to call.
 
-
-def analyse_unit(analysis: Analysis, unit: Unit) -> Events:
-    """Interpret the functions of a unit, and those in them that nothing was seen to call."""
+    What is found does not depend on other units: they can be interpreted in any order.
+    """
     analysis.start()
-    for function, cls in unit.roots:
+    for function, cls in unit:
         analyse_root(analysis, function, cls, fuel(analysis, function, cls))
-    called = {key for keys in analysis.resolved.values() for key in keys}
-    for function, _ in unit.roots:
-        for inner in dict.fromkeys(nested(function)):
-            if inner.parent is not None and inner.key not in called:
-                cls = analysis.closure_class.get(inner.key)
-                analyse_root(analysis, inner, cls, fuel(analysis, inner, cls))
+    called = analysis.called()
+    # A function that several classes inherit stands in a unit once for each.
+    for inner in dict.fromkeys(inner for function, _ in unit for inner in nested(function)):
+        if inner.parent is not None and inner.key not in called:
+            cls = analysis.closure_class.get(inner.key)
+            analyse_root(analysis, inner, cls, fuel(analysis, inner, cls))
     return analysis.take()
 
 

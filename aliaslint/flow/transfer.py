@@ -1,4 +1,4 @@
-"""What a unit found, as bytes: between processes, and from one run to the next.
+"""What the functions of a module yielded, as bytes from one process to another.
 
 References are interned and belong to one analysis: they are written as what they are made of,
 and found again in the table of the analysis that reads them.
@@ -52,10 +52,10 @@ class _Reader(pickle.Unpickler):
         self.refs = refs
 
     def persistent_load(self, parts: Any) -> Any:
-        return self.refs.again(*parts) if parts else ENTRY
+        return self.refs.get(*parts) if parts else ENTRY
 
     def find_class(self, module: str, name: str) -> Any:
-        """Only what events are made of: a file of the cache cannot run anything."""
+        """Only what events are made of: bytes of another making cannot run anything."""
         if module == "builtins" and name in _BUILTINS:
             return super().find_class(module, name)
         if module.startswith("aliaslint."):

@@ -70,7 +70,7 @@ class Ref:
 
     @property
     def parts(self) -> tuple[object, ...]:
-        """What `Refs.again` makes the same reference of."""
+        """What `Refs.get` makes the same reference of."""
         return self.kind, self.base, self.key, self.payload, self.positions, self.type
 
     def __repr__(self) -> str:
@@ -92,23 +92,7 @@ class Refs:
     def __init__(self) -> None:
         self._table: dict[object, Ref] = {}
 
-    def _get(
-        self,
-        kind: str,
-        base: Ref | None,
-        key: Key | None,
-        payload: object,
-        positions: tuple[Pos, ...],
-        type_: Type,
-    ) -> Ref:
-        token = (kind, base, key, payload, positions, type_)
-        ref = self._table.get(token)
-        if ref is None:
-            ref = Ref(kind, base, key, payload, positions, type_, len(self._table))
-            self._table[token] = ref
-        return ref
-
-    def again(
+    def get(
         self,
         kind: str,
         base: Ref | None,
@@ -118,7 +102,12 @@ class Refs:
         type_: Type,
     ) -> Ref:
         """The reference that has these parts, which may come from another table."""
-        return self._get(kind, base, key, payload, positions, type_)
+        token = (kind, base, key, payload, positions, type_)
+        ref = self._table.get(token)
+        if ref is None:
+            ref = Ref(kind, base, key, payload, positions, type_, len(self._table))
+            self._table[token] = ref
+        return ref
 
     def init(self, base: Ref, key: Key, type_: Type) -> Ref:
         """What the location (base, key) held when the analysed function was entered.
@@ -127,26 +116,26 @@ class Refs:
         """
         if base.depth >= MAX_PATH and not (isinstance(key, str) and key[:3] in {"()#", "as:"}):
             return self.root(("deep", "many"), type_)
-        return self._get("init", base, key, None, (), type_)
+        return self.get("init", base, key, None, (), type_)
 
     def alloc(self, site: object, positions: tuple[Pos, ...], type_: Type) -> Ref:
         """An object or array made at `site`, in the iteration that `positions` name."""
-        return self._get("alloc", None, None, site, positions, type_)
+        return self.get("alloc", None, None, site, positions, type_)
 
     def root(self, name: object, type_: Type) -> Ref:
         """A parameter, or what stands for an object of the caller in a callee."""
-        return self._get("root", None, None, name, (), type_)
+        return self.get("root", None, None, name, (), type_)
 
     def const(self, value: object, type_: Type) -> Ref:
-        return self._get("const", None, None, (type(value).__name__, value), (), type_)
+        return self.get("const", None, None, (type(value).__name__, value), (), type_)
 
     def static(self, kind: str, payload: object, type_: Type) -> Ref:
         """A class, function, module or outside name: one object in every context."""
-        return self._get(kind, None, None, payload, (), type_)
+        return self.get(kind, None, None, payload, (), type_)
 
     def pos(self, pos: Pos, type_: Type) -> Ref:
         """An integer that is the position of a loop."""
-        return self._get("pos", None, pos, None, (), type_)
+        return self.get("pos", None, pos, None, (), type_)
 
 
 MAX_PATH = 9  # attribute steps count one, element steps four

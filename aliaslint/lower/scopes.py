@@ -33,6 +33,11 @@ def parameters(args: ast.arguments) -> Iterator[tuple[ast.arg, str]]:
         yield args.kwarg, "**"
 
 
+def named_parameters(args: ast.arguments) -> list[ast.arg]:
+    """Return the parameters in order, starred ones left out."""
+    return [*args.posonlyargs, *args.args, *args.kwonlyargs]
+
+
 def bound_names(body: list[ast.stmt]) -> tuple[set[str], set[str], set[str], bool]:
     """Return (bound, declared global, declared nonlocal, has a yield) for a function body."""
     bound: set[str] = set()

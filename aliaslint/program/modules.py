@@ -153,7 +153,7 @@ class ModuleTable:
 
     def _id(self, dotted: str, path: Path) -> str:
         """Return an identity that does not depend on when a module was loaded: what is found in
-        one process, or was found before, means the same in another."""
+        one process means the same in another."""
         if dotted not in self.by_id:
             return dotted
         return f"{dotted}|{hashlib.blake2b(os.fsencode(path), digest_size=8).hexdigest()}"

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from aliaslint.lower.scopes import named_parameters
 from aliaslint.program.modules import DefNode, Module, Symbol, collect_names, top_level
 from aliaslint.program.types import ClassOf, Ext, FuncOf
 
@@ -153,14 +154,14 @@ class Patching:
         self, module: Module, function: ast.FunctionDef, known: Mapping[str, set[str]]
     ) -> set[str]:
         """Return the parameters of a function that it hands to one of the `known` ones."""
-        own = {arg.arg for arg in all_arguments(function.args)}
+        own = {arg.arg for arg in named_parameters(function.args)}
         found: set[str] = set()
         for node in ast.walk(function):
             if isinstance(node, ast.Call) and called_name(node) in known:
                 symbol = self.symbol_of(module, node.func)
                 callee = self.definition(symbol.key) if isinstance(symbol, FuncOf) else None
                 wanted = known[called_name(node)]
-                params = list(all_arguments(callee[1].args)) if callee is not None else []
+                params = named_parameters(callee[1].args) if callee is not None else []
                 for param, value in zip(params, node.args, strict=False):
                     if isinstance(value, ast.Name) and param.arg in wanted:
                         found.add(value.id)
@@ -290,10 +291,6 @@ def functions_of(module: Module) -> Iterator[ast.FunctionDef]:
 def mentions(names: Iterable[str]) -> re.Pattern[str] | None:
     known = sorted(names)
     return re.compile(rf"\b(?:{'|'.join(known)})\b") if known else None
-
-
-def all_arguments(args: ast.arguments) -> Iterator[ast.arg]:
-    yield from (*args.posonlyargs, *args.args, *args.kwonlyargs)
 
 
 def patched_parameters(module: Module, function: ast.FunctionDef) -> set[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from aliaslint.lower.scopes import named_parameters
 from aliaslint.rules.ropes import arrays, einops, sizes
 from aliaslint.rules.ropes.flow import Flow, Reach
 from aliaslint.rules.ropes.modules import Class, Function, Module, resolve
@@ -351,8 +352,7 @@ def _reach_at(it: Interpreter, node: ast.Call, reach: Reach, bound: Mapping[str,
 
 def arguments(function: Function) -> list[ast.arg]:
     """Return a function's parameters in order, starred ones left out."""
-    args = function.args
-    return [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    return named_parameters(function.args)
 
 
 def parameters(function: Function) -> list[str]:
