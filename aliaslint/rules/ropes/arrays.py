@@ -28,11 +28,18 @@ _SAME = frozenset(
         *("astype", "contiguous", "stop_gradient", "array", "asarray", "copy", "deepcopy"),
         *("negative", "abs", "sign", "exp", "log", "square", "sqrt", "rsqrt", "cos", "sin"),
         *("tanh", "sigmoid", "softmax", "clip", "round", "nan_to_num", "roll", "sort", "cumsum"),
-        *("rms_norm", "layer_norm"),
+        *("rms_norm", "layer_norm", "zeros_like", "ones_like", "full_like", "view"),
     )
 )
 # They give an offset of the shape of their argument; everything else gives an unknown one.
-_VECTORS = frozenset(["arange", "concatenate", "stack", "repeat", "tile"])
+_VECTORS = frozenset(["concatenate", "stack"])
+# Where they take the shape that they fill, and how often something is repeated.
+_FILLED = {
+    **dict.fromkeys(("full", "zeros", "ones"), (0, "shape")),
+    "broadcast_to": (1, "shape"),
+    "linspace": (2, "num"),
+}
+_TIMES = {"repeat": (1, "repeats"), "tile": (1, "reps")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +47,7 @@ class MakeFold:
     """Makes the `Fold` of an expression when it turns out to be one.
 
     `source` names the array that the expression changes; `undo` is told when the expression gives
-    a folded array its shape back.
+    a folded array its shape back. `packs` tells whether that array holds a fixed number of others.
     """
 
     path: Path
@@ -48,6 +55,7 @@ class MakeFold:
     node: ast.expr
     source: str
     undo: Callable[[Fold, Span], None]
+    packs: Callable[[], bool]
 
     def __call__(self, dims: Dims | None = None) -> Fold:
         return Fold(self.path, self.span, ast.unparse(self.node), self.source, dims)
@@ -59,9 +67,15 @@ def function(
     """Return what `mx.name(...)` gives."""
     if name == "array":
         return array(arguments[0]) if arguments else UNKNOWN
-    if name in ("full", "zeros", "ones", "broadcast_to"):
-        shape = arguments[1 if name == "broadcast_to" else 0] if arguments else UNKNOWN
-        return filled(shape)
+    if name in _FILLED:
+        return filled(_argument(arguments, keywords, *_FILLED[name]))
+    if name == "as_strided" and len(arguments) + len(keywords) > 1:
+        shape = _argument(arguments, keywords, 1, "shape")
+        return reshape(arguments[0] if arguments else UNKNOWN, [shape], {}, fold)
+    if name == "arange":
+        return ranged(arguments, keywords)
+    if name in ("repeat", "tile") and arguments:
+        return repeated(arguments[0], _argument(arguments, keywords, *_TIMES[name]))
     if name == "concatenate":
         return concatenated(arguments, keywords, fold)
     if name == "stack":
@@ -71,9 +85,8 @@ def function(
     if name == "atleast_1d" and arguments:
         scalar = arguments[0].offset in ("zero", "scalar")
         return expand(arguments[0], 0) if scalar else arguments[0]
-    if name == "take" and len(arguments) > 1 and _axis(arguments[2:], keywords) == 0:
-        scalar = arguments[1].offset in ("zero", "scalar")
-        return without_first(arguments[0], fold()) if scalar else UNKNOWN
+    if name == "take" and len(arguments) > 1:
+        return taken(arguments[0], arguments[1], _axis(arguments[2:], keywords), fold)
     if name == "arange" and _makes_one(arguments):
         return Value(dims=("1",), offset="one")
     if name in _VECTORS:
@@ -102,10 +115,13 @@ def method(
         return reshape(receiver, arguments, keywords, fold)
     if name == "flatten":
         return flatten(receiver, arguments, keywords, fold)
+    if name == "unflatten":
+        return unflatten(receiver, arguments, keywords, fold)
     if name == "squeeze":
         return squeeze(receiver, _axes(arguments, keywords), fold)
     if name == "expand_dims":
-        return expand(receiver, _axis(arguments, keywords))
+        axes = _axes(arguments, keywords)
+        return expand(receiver, axes[0] if axes and len(axes) == 1 else None)
     if name in ("transpose", "swapaxes", "moveaxis"):
         return transpose(name, receiver, arguments, keywords, fold)
     if name in ("item", "tolist"):
@@ -126,9 +142,17 @@ def array(value: Value) -> Value:
     """Return `mx.array(value)`: a list of one number has shape (1,), a number none."""
     if value.parts is not None:
         kind: OffsetKind = "one" if len(value.parts) == 1 else "vector"
-        nested = any(part.parts is not None for part in value.parts)
-        return Value(offset="unknown" if nested else kind)
+        if any(part.parts is not None for part in value.parts):
+            return Value(dims=_nested(value))
+        return Value(offset=kind)
     return replace(value, token="", params=value.params)
+
+
+def _nested(value: Value) -> Dims:
+    """Return the shape of nested lists, as far as one of a single element tells it."""
+    parts = value.parts or ()
+    inner = _nested(parts[0]) if parts and parts[0].parts is not None else ()
+    return ("1" if len(parts) == 1 else ANY, *inner)
 
 
 def filled(shape: Value) -> Value:
@@ -149,6 +173,9 @@ def reshape(
         if given[0].token == receiver.fold.source:
             fold.undo(receiver.fold, fold.span)
         return Value(dims=given[0].dims)
+    tail = tail_of(given)
+    if tail is not None:
+        return Value(fold=fold() if _drops(*tail) else None)
     new = sizes_of(given)
     if new is None:
         return UNKNOWN
@@ -163,7 +190,8 @@ def _one_dimension(receiver: Value, new: Dims) -> OffsetKind:
     """Return what an offset is in a single dimension."""
     if not new:
         return "scalar"
-    if new == ("1",) or (receiver.offset in ("zero", "scalar") and new == ("-1",)):
+    single = receiver.dims is not None and all(size == "1" for size in receiver.dims)
+    if new == ("1",) or (new == ("-1",) and (single or receiver.offset in ("zero", "scalar"))):
         return "one"
     if receiver.dims is not None and any(size != "1" for size in receiver.dims):
         return "vector"
@@ -181,6 +209,72 @@ def sizes_of(arguments: Sequence[Value]) -> Dims | None:
     return tuple(value.token or ANY for value in arguments)
 
 
+def tail_of(given: Sequence[Value]) -> tuple[Dims, int] | None:
+    """Return the sizes before the tail of a shape, and the index where it starts, if it has one.
+
+    `*x.shape[2:]` is as long as the rank of x tells, which nothing may.
+    """
+    *before, last = given or [UNKNOWN]
+    if last.tail is None or any(value.tail or value.shape_of for value in before):
+        return None
+    return (*(value.token or ANY for value in before), *last.tail[0]), last.tail[1]
+
+
+def _drops(before: Dims, start: int) -> bool:
+    """Whether sizes that stand for the first `start` ones have two of them in the first."""
+    return sum(size != "1" for size in before) < start or sizes.is_product(before[0])
+
+
+def unflatten(
+    receiver: Value, arguments: Sequence[Value], keywords: Mapping[str, Value], fold: MakeFold
+) -> Value:
+    """Return the array with one dimension split, which undoes a fold of the first one."""
+    axis = _axis(arguments, keywords)
+    shape = sizes_of([_argument(arguments, keywords, 1, "shape")])
+    rank = receiver.rank
+    if axis is None or shape is None or rank is None or not -rank <= axis < rank:
+        return replace(UNKNOWN, fold=receiver.fold if axis is not None and axis > 0 else None)
+    assert receiver.dims is not None
+    place = axis % rank
+    dims = (*receiver.dims[:place], *shape, *receiver.dims[place + 1 :])
+    if place == 0 and receiver.fold is not None and receiver.fold.dims == dims:
+        fold.undo(receiver.fold, fold.span)
+    return Value(dims=dims, fold=None if place == 0 else receiver.fold)
+
+
+def ranged(arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
+    """Return `mx.arange(...)`: from a number to the next one it has one element."""
+    given = [_argument(arguments, keywords, i, n).token for i, n in enumerate(("start", "stop"))]
+    start, stop = given if given[1] else ("0", given[0])
+    numbers = start.lstrip("-").isdigit() and stop.lstrip("-").isdigit()
+    one = int(stop) - int(start) == 1 if numbers else stop in (f"{start} + 1", f"1 + {start}")
+    return Value(offset="one" if one else "vector")
+
+
+def repeated(value: Value, times: Value) -> Value:
+    """Return `mx.repeat(...)` or `mx.tile(...)` of an array or offset."""
+    if [number.token for number in times.parts or (times,)] == ["1"]:
+        return replace(value, token="", offset="one" if value.offset == "scalar" else value.offset)
+    return Value(fold=value.fold, offset="vector")
+
+
+def taken(value: Value, index: Value, axis: int | None, fold: MakeFold) -> Value:
+    """Return the rows of an array that an index names: one, or as many as it has elements.
+
+    Without an axis they are elements, of an array of any shape.
+    """
+    if axis is None:
+        return Value(offset=index.offset)
+    if axis != 0:
+        return UNKNOWN
+    if index.offset in ("zero", "scalar"):
+        return without_first(value, fold())
+    if index.offset == "one":
+        dims = ("1", *value.dims[1:]) if value.dims else None
+        return Value(dims=dims, fold=value.fold, offset="one", batch="1")
+    return UNKNOWN
+
+
 def flatten(
     receiver: Value, arguments: Sequence[Value], keywords: Mapping[str, Value], fold: MakeFold
 ) -> Value:
@@ -190,6 +284,8 @@ def flatten(
     if start is None or end is None:
         return UNKNOWN
     result = flattened(receiver, start, end, fold(receiver.dims))
+    if receiver.dims is None and receiver.offset in ("zero", "scalar"):
+        return Value(dims=("1",), offset="one")
     if result.dims is not None and len(result.dims) == 1:
         return replace(result, offset=_one_dimension(receiver, result.dims))
     return result
@@ -198,6 +294,8 @@ def flatten(
 def squeeze(receiver: Value, axes: Sequence[int] | None, fold: MakeFold) -> Value:
     """Return the array without these dimensions; None stands for axes that are not known."""
     rank = receiver.rank
+    if rank is None and axes in ([0], [-4]):  # RoPE gets three dimensions at least: of four.
+        return Value(fold=fold())
     if axes is None or rank is None or not all(-rank <= axis < rank for axis in axes):
         return replace(UNKNOWN, fold=receiver.fold if axes and 0 not in axes else None)
     gone = {axis % rank for axis in axes}
@@ -205,7 +303,8 @@ def squeeze(receiver: Value, axes: Sequence[int] | None, fold: MakeFold) -> Valu
         receiver = without_first(receiver, fold(receiver.dims))
         gone = {axis - 1 for axis in gone if axis}
     dims = tuple(size for axis, size in enumerate(receiver.dims or ()) if axis not in gone)
-    return replace(receiver, dims=dims, params=frozenset())
+    offset: OffsetKind = "one" if dims == ("1",) else receiver.offset
+    return replace(receiver, dims=dims, params=frozenset(), offset=offset)
 
 
 def expand(receiver: Value, axis: int | None) -> Value:
@@ -355,6 +454,8 @@ def binary(operator: ast.operator, left: Value, right: Value) -> Value:
     sign = _SIGNS.get(type(operator))
     if left.parts is not None and right.parts is not None and sign == "+":
         return Value(parts=(*left.parts, *right.parts))
+    if left.parts is not None and right.tail is not None and sign == "+":
+        return Value(tail=tail_of([*left.parts, right]))
     if sign == "*" and (left.parts or right.parts):
         parts, times = (left.parts, right) if left.parts else (right.parts, left)
         return Value(parts=parts if times.token == "1" else (*(parts or ()), *(parts or ())))
@@ -403,7 +504,7 @@ def subscript(
     if isinstance(index, ast.Constant) and str(index.value) in base.keys:
         assert base.parts is not None
         return base.parts[base.keys.index(str(index.value))]
-    number = _constant(index)
+    number = constant(index)
     if base.parts is not None:
         if number is not None and -len(base.parts) <= number < len(base.parts):
             return base.parts[number]
@@ -419,7 +520,7 @@ def indexed(
 ) -> Value:
     """Return `x[..., :n]`, `x[0]`, `x[:, None]` and the like; UNKNOWN where an array indexes."""
     if base.dims is None:
-        return _indexed_unknown(base, items, fold)
+        return _indexed_unknown(base, items, fold, value)
     named = sum(not _is_none(item) and not _is_ellipsis(item) for item in items)
     missing: list[ast.expr] = [ast.Slice()] * (len(base.dims) - named)
     spread = next((i for i, item in enumerate(items) if _is_ellipsis(item)), len(items))
@@ -432,7 +533,9 @@ def indexed(
             dims.append("1")
         elif isinstance(item, ast.Slice) and rest:
             dims.append(_slice_size(item, rest.pop(0)))
-        elif rest and (_constant(item) is not None or value(item).offset in ("zero", "scalar")):
+        elif len(items) == 1 and value(item).offset == "one":
+            return taken(base, value(item), 0, fold)
+        elif rest and (constant(item) is not None or value(item).offset in ("zero", "scalar")):
             if len(rest) == len(base.dims) and not dims:
                 result = without_first(base, fold())
             rest.pop(0)
@@ -443,19 +546,24 @@ def indexed(
     return Value(dims=tuple(dims), fold=kept if len(dims) >= 3 else None, offset=offset)
 
 
-def _indexed_unknown(base: Value, items: Sequence[ast.expr], fold: MakeFold) -> Value:
+def _indexed_unknown(
+    base: Value,
+    items: Sequence[ast.expr],
+    fold: MakeFold,
+    value: Callable[[ast.expr], Value],
+) -> Value:
     """Return part of an array of unknown rank: a fold stays while all items are slices.
 
-    `x[0, :, :, :]` tells the rank: the heads are in dimension 0 now.
+    `x[0, ...]` is a row of an array, which RoPE gets three dimensions of: of four, then.
     """
     first = items[0] if items else None
     if first is not None and _is_none(first):
         return expand(base, 0)
-    slices = all(isinstance(i, ast.Slice) or _is_ellipsis(i) or _is_none(i) for i in items)
-    if not slices:
-        others = sum(isinstance(item, ast.Slice) for item in items[1:])
-        row = first is not None and _constant(first) is not None
-        return Value(fold=fold()) if row and others == len(items) - 1 == 3 else UNKNOWN
+    if not all(map(_is_slice, items)):
+        only_first = len(items) > 1 and all(map(_is_slice, items[1:])) and not fold.packs()
+        if first is None or _is_slice(first) or not only_first or any(map(_is_none, items)):
+            return taken(base, value(items[0]), 0, fold) if len(items) == 1 else UNKNOWN
+        return Value(fold=fold() if value(first).offset in ("zero", "scalar") else None)
     one = isinstance(first, ast.Slice) and _slice_size(first, ANY) == "1"
     step = base.step if len(items) == 1 or _is_ellipsis(items[0]) else ""
     kind: OffsetKind = "one" if one and len(items) == 1 else "unknown"
@@ -468,6 +576,10 @@ def _is_none(node: ast.expr) -> bool:
     )
 
 
+def _is_slice(node: ast.expr) -> bool:
+    return isinstance(node, ast.Slice) or _is_ellipsis(node) or _is_none(node)
+
+
 def _is_ellipsis(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is ...
 
@@ -478,27 +590,29 @@ def _slice_size(node: ast.Slice, size: str) -> str:
         return ANY
     if node.lower is None and node.upper is None:
         return size
-    lower = 0 if node.lower is None else _constant(node.lower)
-    upper = None if node.upper is None else _constant(node.upper)
-    if (lower, node.upper) == (-1, None) or (lower == 0 and upper == 1):
+    lower = 0 if node.lower is None else constant(node.lower)
+    upper = None if node.upper is None else constant(node.upper)
+    if (lower, node.upper) == (-1, None):
+        return "1"
+    if lower is not None and upper is not None and upper - lower == 1 and upper != 0:
         return "1"
     match node.lower, node.upper:
         case (ast.expr() as start, ast.BinOp(left=left, op=ast.Add(), right=right)):
-            if ast.unparse(start) == ast.unparse(left) and _constant(right) == 1:
+            if ast.unparse(start) == ast.unparse(left) and constant(right) == 1:
                 return "1"
     return ANY
 
 
 def _sliced(parts: tuple[Value, ...], index: ast.Slice) -> Value:
-    start = None if index.lower is None else _constant(index.lower)
-    stop = None if index.upper is None else _constant(index.upper)
+    start = None if index.lower is None else constant(index.lower)
+    stop = None if index.upper is None else constant(index.upper)
     known = (index.lower is None) == (start is None) and (index.upper is None) == (stop is None)
     return Value(parts=parts[start:stop]) if known and index.step is None else UNKNOWN
 
 
 def _size(shape: Value, index: ast.expr) -> Value:
     """Return `x.shape[i]` by the name that the size has, or the sizes of a slice."""
-    number = _constant(index)
+    number = constant(index)
     if number is None:
         return _sizes(shape, index)
     return Value(token=size_of(shape, number), offset="scalar")
@@ -516,8 +630,8 @@ def _sizes(shape: Value, index: ast.expr) -> Value:
     """Return the sizes of a slice; of an unknown shape those that are counted from its ends."""
     if not isinstance(index, ast.Slice) or index.step is not None:
         return UNKNOWN
-    start = None if index.lower is None else _constant(index.lower)
-    stop = None if index.upper is None else _constant(index.upper)
+    start = None if index.lower is None else constant(index.lower)
+    stop = None if index.upper is None else constant(index.upper)
     known = (index.lower is None) == (start is None) and (index.upper is None) == (stop is None)
     if shape.dims is not None and known:
         return Value(parts=tuple(Value(token=d, offset="scalar") for d in shape.dims[start:stop]))
@@ -527,7 +641,8 @@ def _sizes(shape: Value, index: ast.expr) -> Value:
     elif known and stop is not None and stop > 0 and (start or 0) >= 0:
         numbers = range(start or 0, stop)
     if numbers is None:
-        return Value(token=f"{shape.shape_of}.shape[{ast.unparse(index)}]")
+        tail = ((), start) if known and stop is None and start is not None else None
+        return Value(token=f"{shape.shape_of}.shape[{ast.unparse(index)}]", tail=tail)
     base = shape.step or shape.shape_of
     tokens = [f"{base}.shape[{number}]" for number in numbers]
     return Value(parts=tuple(Value(token=token, offset="scalar") for token in tokens))
@@ -541,13 +656,19 @@ def multiplied(shape: Value) -> Value:
     return Value(token=f"{text}[0] * {text}[1:]" if text else "", offset="scalar")
 
 
-def _constant(node: ast.expr) -> int | None:
+def constant(node: ast.expr) -> int | None:
     match node:
         case ast.Constant(value=int() as number) if not isinstance(number, bool):
             return number
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)):
             return -number
     return None
+
+
+def _argument(
+    arguments: Sequence[Value], keywords: Mapping[str, Value], place: int, name: str
+) -> Value:
+    return keywords.get(name, arguments[place] if place < len(arguments) else UNKNOWN)
 
 
 def _axis(arguments: Sequence[Value], keywords: Mapping[str, Value]) -> int | None:

@@ -101,7 +101,8 @@ def _built_in(it: Interpreter, node: ast.Call, arguments: Sequence[Value]) -> Va
             texts = ", ".join(argument.token for argument in arguments)
             return Value(token=f"max({texts})", offset="scalar")
         case (("list" | "tuple" | "reversed" | "iter"), [sequence]):
-            return sequence
+            rows = sequence.dims is not None and not sequence.shape_of
+            return Value(parts=(it.item_of(node.args[0]),) * 2) if rows else sequence
         case "dict", [] if all(keyword.arg for keyword in node.keywords):
             names = tuple(str(keyword.arg) for keyword in node.keywords)
             return Value(parts=tuple(it.value(k.value) for k in node.keywords), keys=names)
@@ -109,7 +110,7 @@ def _built_in(it: Interpreter, node: ast.Call, arguments: Sequence[Value]) -> Va
             token = number.token if node.func.id == "int" else ""
             return Value(token=token, offset="scalar")
         case "map", [function, sequence] if function.callee is not None:
-            parts = sequence.parts or (arrays.element(sequence),) * 2
+            parts = sequence.parts or (it.item_of(node.args[1]),) * 2
             callee = function.callee
             return Value(parts=tuple(_enter(it, node, callee, [part], {}) for part in parts))
         case "range", _:
@@ -168,6 +169,8 @@ def _held_by(it: Interpreter, owner: Class, attr: str) -> Value:
     for holder, value in _attribute_values(it.flow, owner, attr):
         found = made(it, value, holder)
         result = found if result is None else join(result, found)
+    if (result or UNKNOWN).instance == "" and attr in owner.annotations:
+        result = annotated(owner.module, owner.annotations[attr])
     if result is not None:
         return replace(result, params=frozenset(), token="")
     method = _method_of_class(it.flow, owner, attr)
@@ -243,6 +246,20 @@ def _constructor(owner: Class) -> list[str]:
     return parameters(function)[1:] if function else []
 
 
+def annotated(module: Module, annotation: ast.expr | None) -> Value:
+    """Return what an annotation tells: a module like RoPE, a number, a list of offsets."""
+    if annotation is None:
+        return UNKNOWN
+    text = ast.unparse(annotation)
+    if text in ("int", "float"):
+        return Value(offset="scalar")
+    if re.match(r"(?:\w+\.)*(?:list|sequence|tuple|iterable)\b", text, re.IGNORECASE):
+        return Value(offset="vector")
+    named = [n for n in ast.walk(annotation) if isinstance(n, ast.Name | ast.Attribute)]
+    rope = any(resolve(module, node) == ROPE_CLASS for node in named)
+    return Value(instance=ROPE_CLASS) if rope else UNKNOWN
+
+
 def _constructed(it: Interpreter, owner: Class, parameter: str) -> Value:
     """Return what the project's calls of a constructor give for one parameter."""
     place = _constructor(owner).index(parameter)
@@ -252,6 +269,9 @@ def _constructed(it: Interpreter, owner: Class, parameter: str) -> Value:
         given = named or (node.args[place] if place < len(node.args) else None)
         if isinstance(given, ast.Call):
             result = join(result, _instance(it.flow, module, given))
+    if not result.instance and result.callee is None:
+        constructor = owner.methods["__init__"]
+        result = annotated(owner.module, arguments(constructor)[place + 1].annotation)
     return Value(instance=result.instance, callee=result.callee)
 
 
@@ -306,6 +326,8 @@ def _enter(
     """
     bound = _bind(callee, [*callee.given, *arguments], {**dict(callee.keywords), **keywords})
     telling = {name: _bare(value) for name, value in bound.items() if _tells(value)}
+    if callee.closure and callee.function is not None:
+        it.flow.entered.add(callee.function)
     summary = it.flow.summary(callee, telling)
     for reach in summary.reaches:
         if not reach.value.params & bound.keys():

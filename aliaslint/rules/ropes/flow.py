@@ -61,6 +61,7 @@ class Flow:
         self._summaries: dict[tuple[ast.AST, frozenset[tuple[str, Value]]], Summary] = {}
         self._active: list[ast.AST] = []
         self._recursive: set[ast.AST] = set()
+        self.entered: set[ast.AST] = set()  # Functions that were looked into where they are made.
         self._defined: dict[tuple[Path, str], Value] = {}
         self.undone: dict[Fold, Span] = {}  # Where a folded array gets its shape back.
 
@@ -73,6 +74,9 @@ class Flow:
                 continue
             for function, owner in _functions(module):
                 found += self.summary(Callee(function, module, owner)).reaches
+            for function in _anonymous(module, self._texts[path]):
+                if function not in self.entered:
+                    found += self.summary(Callee(function, module)).reaches
         return found
 
     def returned(self, path: Path) -> list[Value]:
@@ -171,9 +175,16 @@ def _column(line: str, offset: int) -> int:
     return len(line.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "replace")) + 1
 
 
+def _anonymous(module: Module, text: str) -> Iterator[Function]:
+    """Yield the lambdas of a module, wherever they stand."""
+    for node in ast.walk(module.tree) if "lambda" in text else ():
+        if isinstance(node, ast.Lambda):
+            yield module.function_of(node)
+
+
 def _functions(module: Module) -> Iterator[tuple[Function, Class | None]]:
     yield from ((function, None) for function in module.functions.values())
-    for owner in module.classes.values():
+    for owner in (*module.classes.values(), *module.inner):
         for method in owner.methods.values():
             yield method, owner
     yield module.code, None

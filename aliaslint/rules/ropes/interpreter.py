@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -35,16 +34,20 @@ class Interpreter:
         self.bound: dict[str, int] = {}  # How often a name was bound.
         self.facts: Texts = frozenset()
         self.returned: list[Value] = []
+        self.anonymous_functions: list[Callee] = []
         self.reaches: dict[tuple[int, str], Reach] = {}
         for argument in calls.arguments(self.function):
             name = argument.arg
-            known = given.get(name) or _annotated(argument)
+            known = given.get(name) or calls.annotated(self.module, argument.annotation)
             params = known.params | {name}
             batch = f"{name}.shape[0]"
             self.env[name] = replace(known, params=params, step=known.step or name, batch=batch)
 
     def run(self) -> Summary:
         self.block(self.function.body)
+        for callee in self.anonymous_functions:
+            if callee.function not in self.flow.entered:
+                self.look_into(callee)
         returns = self.returned[0] if self.returned else UNKNOWN
         for value in self.returned[1:]:
             returns = join(returns, value)
@@ -56,6 +59,18 @@ class Interpreter:
         nodes = ast.walk(self.function)
         functions = [node.func for node in nodes if isinstance(node, ast.Call)]
         return frozenset(f.id for f in functions if isinstance(f, ast.Name))
+
+    @cached_property
+    def packed(self) -> frozenset[str]:
+        """Arrays of which several rows are named by numbers: queries, keys and values in one."""
+        rows: dict[str, set[str]] = {}
+        for node in ast.walk(self.function):
+            if isinstance(node, ast.Subscript):
+                index = node.slice
+                first = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
+                if arrays.constant(first) is not None:
+                    rows.setdefault(ast.unparse(node.value), set()).add(ast.unparse(first))
+        return frozenset(text for text, named in rows.items() if len(named) > 1)
 
     # Statements
 
@@ -107,8 +122,14 @@ class Interpreter:
         closure = {k: v for k, v in self.env.items() if k not in own}
         callee = Callee(function, self.module, self.owner, closure)
         self.env[name] = Value(callee=callee)
-        if name in self.called:
-            return
+        if name not in self.called:
+            self.look_into(callee)
+
+    def look_into(self, callee: Callee) -> None:
+        """Note what reaches RoPE in a function whose calls are not seen."""
+        assert callee.function is not None
+        own = calls.parameters(callee.function)
+        self.flow.entered.add(callee.function)
         for reach in self.flow.summary(callee).reaches:
             value = replace(reach.value, params=reach.value.params - set(own))
             params = reach.offset_params - set(own)
@@ -211,6 +232,10 @@ class Interpreter:
             (i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), len(targets)
         )
         for index, name in enumerate(names):
+            target = targets[index]
+            if isinstance(target, ast.Starred):
+                tail = ((), index) if last == 1 else None
+                self.assign(target.value, Value(tail=tail))
             if name == "?":
                 continue
             self.bound[name] = self.bound.get(name, 0) + 1
@@ -274,13 +299,13 @@ class Interpreter:
         return UNKNOWN
 
     def sequence(self, nodes: Sequence[ast.expr]) -> Value:
-        """Return a tuple or list; UNKNOWN if it holds a starred value of unknown length."""
+        """Return a tuple or list; one that holds a starred value of unknown length has no parts."""
         parts: list[Value] = []
+        known = True
         for values, whole in self.unpacked(nodes):
-            if not whole:
-                return UNKNOWN
+            known = known and whole
             parts += values
-        return Value(parts=tuple(parts))
+        return Value(parts=tuple(parts)) if known else Value(tail=arrays.tail_of(parts))
 
     def unpacked(self, nodes: Sequence[ast.expr]) -> Iterator[tuple[Sequence[Value], bool]]:
         """Yield what each item of a display or call stands for, and whether that is all of it:
@@ -377,11 +402,13 @@ class Interpreter:
         return Value(parts=(part, part))
 
     def anonymous(self, node: ast.Lambda) -> Value:
-        """Return a lambda as a function; what it does is looked at where it is called."""
+        """Return a lambda as a function; it is looked at where it is called, or else at the end."""
         own = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
         closure = {k: v for k, v in self.env.items() if k not in own}
         function = self.module.function_of(node)
-        return Value(callee=Callee(function, self.module, self.owner, closure))
+        callee = Callee(function, self.module, self.owner, closure)
+        self.anonymous_functions.append(callee)
+        return Value(callee=callee)
 
     def text_of(self, name: str) -> str:
         """Return the text of a number: the name, unless it has meant another one before."""
@@ -402,12 +429,14 @@ class Interpreter:
                 array = node.args[0]
             elif isinstance(node.func, ast.Attribute):
                 array = node.func.value
+        text = ast.unparse(array)
         return arrays.MakeFold(
             self.module.path,
             self.flow.span(self.module.path, node),
             node,
-            self.version(ast.unparse(array)),
+            self.version(text),
             self.flow.undone.__setitem__,
+            lambda: text in self.packed,
         )
 
     def note(self, reach: Reach) -> None:
@@ -418,13 +447,6 @@ class Interpreter:
             return
         facts = old.facts & reach.facts
         self.reaches[key] = replace(reach, value=join(old.value, reach.value), facts=facts)
-
-
-def _annotated(argument: ast.arg) -> Value:
-    """Return what the annotation of a parameter tells: a list of offsets has several."""
-    text = ast.unparse(argument.annotation).lower() if argument.annotation else ""
-    several = re.match(r"(?:\w+\.)*(?:list|sequence|tuple|iterable)\b", text)
-    return Value(offset="vector") if several else UNKNOWN
 
 
 def _joined(first: Mapping[str, Value], second: Mapping[str, Value]) -> dict[str, Value]:

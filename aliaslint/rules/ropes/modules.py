@@ -21,6 +21,7 @@ class Class:
     methods: dict[str, Function] = field(default_factory=dict)
     bases: tuple[str, ...] = ()
     attributes: dict[str, list[ast.expr]] = field(default_factory=dict)
+    annotations: dict[str, ast.expr] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -33,6 +34,7 @@ class Module:
     imports: dict[str, str] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     classes: dict[str, Class] = field(default_factory=dict)
+    inner: list[Class] = field(default_factory=list)
     variables: dict[str, ast.expr] = field(default_factory=dict)
     lambdas: dict[ast.Lambda, ast.FunctionDef] = field(default_factory=dict)
 
@@ -101,6 +103,10 @@ class Program:
         module = Module(path, dotted(path), tree)
         for node in _top(tree.body):
             self._define(module, node)
+        outer = {owner.node for owner in module.classes.values()}
+        for inner in ast.walk(tree):
+            if isinstance(inner, ast.ClassDef) and inner not in outer:
+                module.inner.append(self._class(module, inner))
         return module
 
     def _define(self, module: Module, node: ast.stmt) -> None:
@@ -120,13 +126,22 @@ class Program:
                 module.classes[node.name] = self._class(module, node)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 module.variables[name] = value
+            case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
+                module.variables[name] = value
 
     def _class(self, module: Module, node: ast.ClassDef) -> Class:
         found = Class(f"{module.path}:{node.name}", module, node)
         found.bases = tuple(resolve(module, base) or ast.unparse(base) for base in node.bases)
         for item in node.body:
-            if isinstance(item, Function):
-                found.methods[item.name] = item
+            match item:
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    found.methods[item.name] = item
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda() as value):
+                    found.methods[name] = module.function_of(value)
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    found.attributes.setdefault(name, []).append(value)
+                case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
+                    found.annotations[name] = annotation
         for inner in ast.walk(node):
             for target, value in _assignments(inner):
                 match target:

@@ -62,7 +62,9 @@ class Value:
     array without batch. `params`: parameters of the function that this array is, up to
     operations that keep its layout. `token`: the source text of a number. `shape_of`: for a
     shape, the text of the array. `parts`: elements of a sequence, or values of a dictionary with
-    these `keys`. `instance`: key of the class, or "mlx.nn.RoPE". `facts`: for a truth value, what
+    these `keys`. `tail`: of a
+    shape that ends like that of an array, the sizes before and the index from which it does.
+    `instance`: key of the class, or "mlx.nn.RoPE". `facts`: for a truth value, what
     is known of sizes if it is true, and if it is false (see `guards`).
     """
 
@@ -74,6 +76,7 @@ class Value:
     shape_of: str = ""
     parts: tuple[Value, ...] | None = None
     keys: tuple[str, ...] = ()
+    tail: tuple[Dims, int] | None = None
     instance: str = ""
     callee: Callee | None = None
     facts: tuple[Texts, Texts] = (frozenset(), frozenset())
@@ -138,8 +141,8 @@ def _join_dims(first: Dims | None, second: Dims | None) -> Dims | None:
 
 
 def _join_offset(first: OffsetKind, second: OffsetKind) -> OffsetKind:
-    """An offset that is a scalar on some path is one; one of shape (1,) beats a vector."""
-    for kind in ("scalar", "one", "unknown", "vector"):
+    """An offset of shape (1,) on some path is what AL304 looks for, a scalar is for AL301."""
+    for kind in ("one", "scalar", "unknown", "vector"):
         if kind in (first, second):
             return kind
     return "zero"
@@ -185,12 +188,11 @@ def flattened(value: Value, start: int, end: int, fold: Fold) -> Value:
     """Return `value` with its dimensions from `start` to `end` in one."""
     old = value.dims
     kept = replace(value, params=frozenset(), heads=False, batch="")
-    if start < 0:  # `flatten(-4, -3)`: of an array of queries, whose rank is 4
-        start += 4 if old is None else len(old)
-    if start != 0:
+    rank = 4 if old is None else len(old)  # What RoPE gets has rank 4 where nothing tells.
+    if start not in (0, -rank):
         return replace(kept, dims=_merged(old, start, end))
     if old is None:
-        return replace(kept, fold=fold if end in (1, -3) else None)
+        return replace(kept, fold=fold if end > 0 or end <= -3 else None)
     last = end % len(old)
     new = (sizes.product(old[: last + 1]), *old[last + 1 :])
     return replace(kept, dims=new, fold=fold if last > 0 and len(new) >= 3 else None)
