@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import tokenize
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +10,10 @@ import libcst as cst
 
 from aliaslint.codemods.command import EditCommand, Edited, Refused
 from aliaslint.codemods.operators import parenthesised, precedence
-from aliaslint.findings import Repair, Span
+from aliaslint.findings import Repair
 
 _MODULES = ("mx", "mlx", "core")
-_RESHAPES = ("reshape", "flatten")
+_RESHAPES = ("reshape", "flatten", "unflatten")
 
 
 def parts(code: str, repair: Repair) -> Sequence[Repair]:
@@ -32,7 +30,7 @@ def parts(code: str, repair: Repair) -> Sequence[Repair]:
     pair = next((p for span, p in pairs.items() if (span.line, span.column) == start), None)
     if pair is None:
         raise Refused("the reshapes around the call are not visible, inverse and used only there")
-    if _comments(code) & {line for span in (pair.fold, pair.unfold) for line in _around(span)}:
+    if pair.loses_comment(code):
         raise Refused("a comment stands at one of the reshapes: drop the pair by hand")
     return [replace(repair, span=span) for span in (pair.fold, pair.unfold)]
 
@@ -50,16 +48,6 @@ def native_rank(editor: EditCommand, node: cst.CSTNode, repair: Repair) -> Edite
         raise Refused("this is no reshape")
     array = node.args[0].value
     return array if precedence(array) >= precedence(cst.Name("x")) else parenthesised(array)
-
-
-def _around(span: Span) -> range:
-    """The lines of a reshape, and the one above it, where a comment speaks of it."""
-    return range(span.line - 1, span.end_line + 1)
-
-
-def _comments(code: str) -> set[int]:
-    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
-    return {token.start[0] for token in tokens if token.type == tokenize.COMMENT}
 
 
 class NativeRankCommand(EditCommand):

@@ -45,11 +45,13 @@ pass the offset as an array of shape `(B,)`.
 
 A test of the sequence length counts where it stands around the call or in the same function, not
 in a caller. Heads that a `transpose` of an array with a batch brings to the front are not seen.
+`x[0]` of something whose rank nothing tells may be an item of a list, and is silent; `x[0, ...]`
+is reported unless other rows of `x` are named by numbers too, as those of packed projections are.
 Input that is not row-contiguous, a slice of the features for instance, is right and reported all
 the same: whether it stays so is for the next operation to say.""",
     fix="""\
-Calls at native rank and drops the pair of reshapes, where both are visible and inverse. Unsafe:
-a wrapper around the call may depend on the rank.""",
+Calls at native rank and drops the pair of reshapes, where both are visible and inverse and no
+comment stands at one of them. Unsafe: a wrapper around the call may depend on the rank.""",
 )
 
 
@@ -90,6 +92,8 @@ def _finding(flow: Flow, reach: Reach) -> Finding:
         Step("call", fold.path, fold.span, f"`{fold.text}` folds batch or heads into dimension 0"),
         Step("read", reach.path, span, f"`{reach.name}`{inside} rotates by a scalar offset"),
     )
-    pair = pair_of(flow, reach)
-    repair = Repair("native-rank", span, "unsafe", _UNSAFE) if pair and reach.direct else None
+    pair = pair_of(flow, reach) if reach.direct else None
+    # The fix leaves a pair alone whose comment it would lose.
+    kept = pair is None or pair.loses_comment(flow.text(reach.path))
+    repair = None if kept else Repair("native-rank", span, "unsafe", _UNSAFE)
     return RULE.finding(reach.path, span, trace=steps, repair=repair, call=reach.name)

@@ -37,6 +37,14 @@ DROPPED = {
         ],
         [f"q = {ROPE.format('q')}", "return q"],
     ),
+    "unflatten": (
+        ["q = q.flatten(-4, -3)", f"q = {marked('q')}", "return q.unflatten(0, (B, H))"],
+        [f"q = {ROPE.format('q')}", "return q"],
+    ),
+    "unflatten as a function": (
+        ["q = mx.flatten(q, 0, 1)", f"q = {marked('q')}", "return mx.unflatten(q, 0, (B, H))"],
+        [f"q = {ROPE.format('q')}", "return q"],
+    ),
     "one expression": (
         [f"return {marked('q.reshape(B * H, L, D)')}.reshape(B, H, L, D)"],
         [f"return {ROPE.format('q')}"],

@@ -164,6 +164,39 @@ FOLDS = [
     "{'x': q.flatten(0, 1)}['x']",
     "rearrange(q, 'b h l d -> (b h) l d')",
     "list(map(lambda x: x.flatten(0, 1), (q, q)))[0]",
+    "q.flatten(-4, -3)",
+    "mx.flatten(q, start_axis=-4, end_axis=-3)",
+    "q.view(mx.uint16).flatten(-4, 1)",
+    "mx.squeeze(q, [0])",
+    "mx.as_strided(q, (B * H, L, D))",
+    "mx.as_strided(q, shape=(B * H, L, D))",
+    "mx.repeat(q.flatten(0, 1), 2, axis=0)",
+    "mx.concatenate(list(q), axis=0)",
+    "mx.concatenate([q[i] for i in range(B)])",
+    "list(map(lambda row: mx.abs(row), q))[0]",
+    "mx.unflatten(q.flatten(0, 1), 1, (1, L))",
+    "mx.moveaxis(q, 1, 2).reshape(-1, L, D)",
+    "mx.swapaxes(q, 1, 2).reshape(B * H, L, D)",
+]
+# Of an array of which nothing tells the rank.
+FOLDS_OF_UNKNOWN = [
+    "q.flatten(-4, -3)",
+    "q.flatten(-4, 1)",
+    "mx.flatten(q, -4, -3)",
+    "q[0, ...]",
+    "q[0, :, :, :]",
+    "q[i, ...]",
+    "mx.squeeze(q, [0])",
+    "q.squeeze(-4)",
+    "q.reshape(-1, *q.shape[2:])",
+    "q.reshape((-1, *q.shape[2:]))",
+    "q.reshape((-1,) + q.shape[2:])",
+    "mx.reshape(q, shape=[-1, *q.shape[2:]])",
+    "q.reshape(-1, 1, *q.shape[2:])",
+    "q.reshape(q.shape[0] * q.shape[1], *q.shape[2:])",
+    "q.reshape(math.prod(q.shape[:2]), *q.shape[2:])",
+    "q.reshape(*q.shape[1:])",
+    "q.reshape(-1, *rest)",
 ]
 
 
@@ -173,6 +206,70 @@ def test_fold_is_recognised(tmp_path: Path, array: str) -> None:
         f"{IMPORTS}def f(q, o):\n    B, H, L, D = q.shape\n    return {KERNEL.format(array, 'o')}\n"
     )
     assert codes(project(tmp_path, code, "mlx>=0.30")) == ["AL301"]
+
+
+@pytest.mark.parametrize("array", FOLDS_OF_UNKNOWN)
+def test_fold_of_an_array_of_unknown_rank_is_recognised(tmp_path: Path, array: str) -> None:
+    body = f"b, h, *rest = q.shape\n    return {KERNEL.format(array, 'o')}"
+    code = f"{IMPORTS}def f(q, o, i: int):\n    {body}\n"
+    assert codes(project(tmp_path, code, "mlx>=0.30")) == ["AL301"]
+
+
+HEALTHY_OF_UNKNOWN = [
+    "q.flatten(-2, -1)",
+    "q.flatten(-3, -2)",
+    "q[0]",
+    "q[:1, ...]",
+    "q[:, 0, ...]",
+    "q[0, ...][None]",
+    "mx.squeeze(q, [0])[None]",
+    "mx.squeeze(q, [1])",
+    "q.reshape(-1, *q.shape[1:])",
+    "q.reshape(-1, q.shape[1], *q.shape[2:])",
+    "q.reshape(-1, h, *rest)",
+    "q.reshape((b, -1) + q.shape[2:])",
+    "q.flatten(-4, -3).reshape(q.shape)",
+    "mx.unflatten(q.flatten(-4, -3), 0, (b, h))",
+    "mx.stack([q[0, ...], q[1, ...]])",
+]
+
+
+@pytest.mark.parametrize("array", HEALTHY_OF_UNKNOWN)
+def test_other_arrays_of_unknown_rank_are_silent(tmp_path: Path, array: str) -> None:
+    body = f"b, h, *rest = q.shape\n    return {KERNEL.format(array, 'o')}"
+    code = f"{IMPORTS}def f(q, o):\n    {body}\n"
+    assert codes(project(tmp_path, code, "mlx>=0.30")) == []
+
+
+FOLD = KERNEL.format("q.flatten(0, 1)", "o")
+PLACES = {
+    "lambda of a module": f"rotate = lambda q, o: {FOLD}",
+    "lambda in a table": f"TABLE = {{'rotate': lambda q, o: {FOLD}}}",
+    "lambda as a default": f"def f(q, rotate=lambda q, o: {FOLD}):\n    return rotate(q, 3)",
+    "lambda of a class": f"class K:\n    rotate = lambda self, q, o: {FOLD}",
+    "lambda of an object": (
+        f"class K:\n    def __init__(self):\n        self.f = lambda q, o: {FOLD}"
+    ),
+    "lambda handed over": f"def f(q, o):\n    return apply(lambda q: {FOLD}, q)",
+    "lambda given back": f"def f(o):\n    return lambda q: {FOLD}",
+    "compiled lambda": f"rotate = mx.compile(lambda q, o: {FOLD})",
+    "inner function": f"def f(o):\n    def g(q):\n        return {FOLD}\n    return g",
+    "inner class": (f"def f(o):\n    class K:\n        def g(self, q):\n            return {FOLD}"),
+    "class in a class": (
+        f"class J:\n    class K:\n        def g(self, q, o):\n            return {FOLD}"
+    ),
+}
+
+
+@pytest.mark.parametrize("code", PLACES.values(), ids=PLACES)
+def test_fold_is_found_wherever_it_stands(tmp_path: Path, code: str) -> None:
+    assert codes(project(tmp_path, f"{code}\n", "mlx>=0.30")) == ["AL301"]
+
+
+@pytest.mark.parametrize("code", PLACES.values(), ids=PLACES)
+def test_rope_at_native_rank_is_right_wherever_it_stands(tmp_path: Path, code: str) -> None:
+    native = code.replace("q.flatten(0, 1)", "q")
+    assert codes(project(tmp_path, f"{native}\n", "mlx>=0.30")) == []
 
 
 HEALTHY = [
@@ -317,6 +414,24 @@ def test_recursion_is_followed_once(tmp_path: Path) -> None:
         f"def f(q, o, n):\n    if n:\n        return f(q.flatten(0, 1), o, 0)\n    return {call}\n"
     )
     assert codes(project(tmp_path, code, "mlx>=0.30")) == ["AL301"]
+
+
+PAIR = [
+    "q = q.reshape(B * H, L, D)",
+    f"q = {KERNEL.format('q', 'o')}",
+    "return q.reshape(B, H, L, D)",
+]
+
+
+@pytest.mark.parametrize("at", [None, 0, 2])
+def test_fix_is_promised_only_where_no_comment_stands_in_its_way(
+    tmp_path: Path, at: int | None
+) -> None:
+    lines = [f"{line}  # why" if n == at else line for n, line in enumerate(PAIR)]
+    body = "\n    ".join(["B, H, L, D = q.shape", *lines])
+    folder = project(tmp_path, f"def f(q, o):\n    {body}\n", "mlx")
+    (finding,) = [f for f in check(folder) if f.code == "AL301"]
+    assert finding.fixable == ("unsafe" if at is None else None)
 
 
 def test_finding_without_an_inverse_pair_has_no_fix(tmp_path: Path) -> None:
@@ -570,6 +685,36 @@ def test_modules_like_rope_are_known(tmp_path: Path, made: str) -> None:
     assert codes(project(tmp_path, code, "mlx>=0.30")) == ["AL301"]
 
 
+NAMED = {
+    "an annotated parameter": (
+        "def f(self, q, turn: nn.RoPE, o):\n        return turn({}, offset=o)"
+    ),
+    "one that may be none": (
+        "def f(self, q, turn: nn.RoPE | None, o):\n        return turn({}, offset=o)"
+    ),
+    "an annotated field": (
+        "turn: nn.RoPE\n\n    def f(self, q, o):\n        return self.turn({}, offset=o)"
+    ),
+    "an attribute of the class": (
+        "turn = nn.RoPE(8)\n\n    def f(self, q, o):\n        return self.turn({}, offset=o)"
+    ),
+    "an annotated argument of the constructor": (
+        "def __init__(self, turn: nn.RoPE):\n        self.turn = turn\n\n"
+        "    def f(self, q, o):\n        return self.turn({}, offset=o)"
+    ),
+    "a global": "def f(self, q, o):\n        return TURN({}, offset=o)",
+}
+
+
+@pytest.mark.parametrize("body", NAMED.values(), ids=NAMED)
+@pytest.mark.parametrize(("array", "found"), [("q.flatten(0, 1)", ["AL301"]), ("q", [])])
+def test_modules_are_known_by_more_than_their_name(
+    tmp_path: Path, body: str, array: str, found: list[str]
+) -> None:
+    code = f"TURN: nn.RoPE = nn.RoPE(8)\n\n\nclass A:\n    {body.format(array)}\n"
+    assert codes(project(tmp_path, code, "mlx>=0.30")) == found
+
+
 def test_method_and_inherited_wrapper_are_followed(tmp_path: Path) -> None:
     code = (
         f"class Base:\n    def turn(self, x, o):\n        return {CALL}\n\n\n"
@@ -619,6 +764,26 @@ ONE = [
     "mx.array([o, o])[:1]",
     "mx.array([o, o])[-1:]",
     "mx.maximum(mx.array([o]), 0)",
+    "mx.arange(o, o + 1)",
+    "mx.arange(o, 1 + o)",
+    "mx.arange(start=o, stop=o + 1, dtype=mx.int32)",
+    "mx.arange(5, 6)",
+    "mx.arange(1)",
+    "mx.full(shape=(1,), vals=o)",
+    "mx.zeros(shape=1) + o",
+    "mx.ones(1) * o",
+    "mx.expand_dims(o, [0])",
+    "mx.array(3).flatten()",
+    "mx.array([[o]])[0]",
+    "mx.array([[o]]).squeeze(0)",
+    "mx.array([[o]]).reshape(-1)",
+    "mx.repeat(mx.array(3), 1)",
+    "mx.tile(mx.array([o]), (1,))",
+    "mx.linspace(o, o, 1)",
+    "mx.take(o, mx.array([0]))",
+    "o[mx.array([0])]",
+    "o[2:3]",
+    "mx.zeros_like(mx.array([o])) + o",
 ]
 
 
@@ -639,6 +804,21 @@ NOT_ONE = [
     "mx.concatenate([mx.array([o]), mx.array([o])])",
     "mx.stack([mx.array(o) for _ in range(B)])",
     "mx.array([o, o, o])[:3]",
+    "mx.arange(o, o + 2)",
+    "mx.arange(o, o + B)",
+    "mx.arange(o)",
+    "mx.arange(o, o + 1).item()",
+    "mx.arange(o, o + 1)[0]",
+    "mx.full(shape=(B,), vals=o)",
+    "mx.tile(mx.array([o]), (B,))",
+    "mx.repeat(mx.array(3), B)",
+    "mx.linspace(o, o, B)",
+    "mx.take(o, mx.arange(B))",
+    "mx.take(o, 0)",
+    "o[mx.arange(B)]",
+    "o[-1:0]",
+    "mx.zeros_like(o)",
+    "mx.array([[o]]).item()",
 ]
 
 
@@ -652,6 +832,7 @@ SINGLE = {
     "slice": "return [{} for x in [q[i : i + 1] for i in o]]",
     "first": "x = q[:1]\n    return {}",
     "split": "return [{} for x in mx.split(q, q.shape[0])]",
+    "index": "return [{} for x in [q[mx.array([0])]]]",
     "axis": "return [{} for x in [mx.expand_dims(row, 0) for row in q]]",
     "guard": "x = q\n    if q.shape[0] == 1:\n        return {}",
     "guard by name": "x = q\n    B, L, D = x.shape\n    if B > 1:\n        return q\n    return {}",

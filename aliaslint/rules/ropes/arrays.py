@@ -87,8 +87,6 @@ def function(
         return expand(arguments[0], 0) if scalar else arguments[0]
     if name == "take" and len(arguments) > 1:
         return taken(arguments[0], arguments[1], _axis(arguments[2:], keywords), fold)
-    if name == "arange" and _makes_one(arguments):
-        return Value(dims=("1",), offset="one")
     if name in _VECTORS:
         return Value(offset="vector")
     if name in ("maximum", "minimum", "add", "subtract", "multiply", "where"):
@@ -127,15 +125,6 @@ def method(
     if name in ("item", "tolist"):
         return Value(offset="scalar")
     return UNKNOWN
-
-
-def _makes_one(bounds: Sequence[Value]) -> bool:
-    """Whether `mx.arange(...)` has one element: `arange(1)`, `arange(n, n + 1)`."""
-    tokens = [value.token for value in bounds]
-    start, stop = tokens if len(tokens) == 2 else ("0", *tokens, "")[:2]
-    if start.isdigit() and stop.isdigit():
-        return int(stop) - int(start) == 1
-    return bool(start) and stop in {f"{start} + 1", f"1 + {start}"}
 
 
 def array(value: Value) -> Value:
@@ -248,7 +237,7 @@ def ranged(arguments: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
     start, stop = given if given[1] else ("0", given[0])
     numbers = start.lstrip("-").isdigit() and stop.lstrip("-").isdigit()
     one = int(stop) - int(start) == 1 if numbers else stop in (f"{start} + 1", f"1 + {start}")
-    return Value(offset="one" if one else "vector")
+    return Value(dims=("1",), offset="one") if one else Value(offset="vector")
 
 
 def repeated(value: Value, times: Value) -> Value:

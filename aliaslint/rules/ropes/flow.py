@@ -141,6 +141,9 @@ class Flow:
                     found.setdefault(_last_name(node.func), []).append((module, node))
         return found
 
+    def text(self, path: Path) -> str:
+        return self._texts[path]
+
     def span(self, path: Path, node: ast.expr | ast.stmt) -> Span:
         """Return where a node stands, in characters."""
         if path not in self._lines:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +13,8 @@ from aliaslint.rules.ropes.flow import Flow, Reach
 from aliaslint.rules.ropes.sizes import Dims
 from aliaslint.source.files import SourceFile
 
+RESHAPES = ("reshape", "flatten", "unflatten")
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -18,6 +22,21 @@ class Pair:
 
     fold: Span
     unfold: Span
+
+    def loses_comment(self, code: str) -> bool:
+        """Whether a comment stands at one of the reshapes, or in the line above it."""
+        lines = {
+            line
+            for span in (self.fold, self.unfold)
+            for line in range(span.line - 1, span.end_line + 1)
+        }
+        return not lines.isdisjoint(_comments(code))
+
+
+def _comments(code: str) -> set[int]:
+    """Return the lines with a comment."""
+    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+    return {token.start[0] for token in tokens if token.type == tokenize.COMMENT}
 
 
 def pairs_in(source: SourceFile) -> dict[Span, Pair]:
@@ -122,7 +141,7 @@ class _Chain:
 
 def array_of(call: ast.Call) -> ast.expr | None:
     """Return the array of `x.reshape(...)`, `mx.reshape(x, ...)`, `x.flatten(...)`, `rope(x)`."""
-    if isinstance(call.func, ast.Attribute) and call.func.attr in ("reshape", "flatten"):
+    if isinstance(call.func, ast.Attribute) and call.func.attr in RESHAPES:
         receiver = call.func.value
         if not (isinstance(receiver, ast.Name) and receiver.id in ("mx", "mlx")):
             return receiver
