@@ -531,7 +531,7 @@ def indexed(
         else:
             return UNKNOWN
     kept = None if items and _is_none(items[0]) else result.fold
-    offset: OffsetKind = "one" if dims == ["1"] else base.offset
+    offset: OffsetKind = "one" if dims == ["1"] else base.offset if dims else "scalar"
     return Value(dims=tuple(dims), fold=kept if len(dims) >= 3 else None, offset=offset)
 
 
