@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from aliaslint.flow.containers import focused_element
 from aliaslint.flow.context import (
     MAX_CONTEXTS,
     MAX_DEPTH,
@@ -46,6 +47,9 @@ from aliaslint.program.types import UNKNOWN, Inst, Type, is_plain, ordered
 
 STATIC = frozenset({"class", "func", "module", "ext", "const", "pos"})
 HAND_OVER_FUNCTIONS = frozenset({"__init__", "__new__", "from_state"})
+
+
+MAX_SPLITS = 3  # Rounds in which a call may name more single elements of its containers.
 
 
 @dataclass(slots=True)
@@ -262,12 +266,56 @@ def apply_call(
     hand_over: str = "",
 ) -> Val:
     """Run (or look up) the callee's summary for this alias pattern and apply it to `st`."""
-    entry = Entering(frame, st, function, cls).build(bound, up)
-    frame.a.spend(1 + len(entry.tokens) // 16)
-    summary = summarise(frame, function, cls, entry)
+    entry, summary = enter(frame, st, function, cls, bound, up)
+    for _ in range(MAX_SPLITS):
+        split = split_off(entry, summary)
+        if not split:
+            break
+        bound = split_elements(frame, st, split, bound)
+        entry, summary = enter(frame, st, function, cls, bound, up)
     if summary is None:
         return collapse(frame, st, entry, expr)
     return Applying(frame, st, entry, summary, function, nodes, expr, hand_over).run()
+
+
+def enter(
+    frame: Frame,
+    st: State,
+    function: ir.Function,
+    cls: str | None,
+    bound: dict[str, Val],
+    up: Val | None,
+) -> tuple[Entry, Summary | None]:
+    entry = Entering(frame, st, function, cls).build(bound, up)
+    frame.a.spend(1 + len(entry.tokens) // 16)
+    return entry, summarise(frame, function, cls, entry)
+
+
+def split_off(entry: Entry, summary: Summary | None) -> list[tuple[Ref, Pos]]:
+    """Return the elements (of containers as the caller knows them) that the callee names by a
+    position, and the caller has in a summary with others."""
+    state = (summary.state or summary.raised) if summary is not None else None
+    if state is None:
+        return []
+    found: list[tuple[Ref, Pos]] = []
+    for ref, before in entry.state.heap.items():
+        known = entry.back.get(ref)
+        if known is not None and any(isinstance(k, Pos) and k.kind == "*" for k in before):
+            after = (k for k in state.heap.get(ref, ()) if isinstance(k, Pos) and k.kind == "i")
+            found += [(known, key) for key in after if key not in before]
+    return found
+
+
+def split_elements(
+    frame: Frame, st: State, wanted: list[tuple[Ref, Pos]], bound: dict[str, Val]
+) -> dict[str, Val]:
+    """Split elements off in the caller before the callee is entered: inside it an element is one
+    object, whether it is one of many or not. Return the arguments as they are then."""
+    held = {f"<argument>{name}": val for name, val in bound.items()}
+    st.env.update(held)
+    for ref, pos in wanted:
+        focused_element(frame, st, ref, pos)
+    return {name: st.env.pop(f"<argument>{name}") for name in bound}
 
 
 def summarise(frame: Frame, function: ir.Function, cls: str | None, entry: Entry) -> Summary | None:
