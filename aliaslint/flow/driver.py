@@ -74,8 +74,18 @@ def analyse_unit(analysis: Analysis, unit: list[Root]) -> Events:
     What is found does not depend on other units: they can be interpreted in any order.
     """
     analysis.start()
+    rest = FUEL[0]
+    cut: list[tuple[ir.Function, str | None, int]] = []
     for function, cls in unit:
-        analyse_root(analysis, function, cls, fuel(analysis, function, cls))
+        given = fuel(analysis, function, cls)
+        if not analyse_root(analysis, function, cls, given):
+            cut.append((function, cls, given))
+        rest -= given - analysis.fuel
+    for function, cls, given in cut:  # A module of few functions has some left for long ones.
+        if rest > given:
+            analysis.abandoned -= 1  # It was counted when it was cut off.
+            analyse_root(analysis, function, cls, rest)
+            rest = analysis.fuel
     called = analysis.called()
     # A function that several classes inherit stands in a unit once for each.
     for inner in dict.fromkeys(inner for function, _ in unit for inner in nested(function)):
