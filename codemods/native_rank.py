@@ -13,7 +13,6 @@ from aliaslint.codemods.operators import parenthesised, precedence
 from aliaslint.findings import Repair
 
 _MODULES = ("mx", "mlx", "core")
-_RESHAPES = ("reshape", "flatten", "unflatten")
 
 
 def parts(code: str, repair: Repair) -> Sequence[Repair]:
@@ -37,10 +36,12 @@ def parts(code: str, repair: Repair) -> Sequence[Repair]:
 
 def native_rank(editor: EditCommand, node: cst.CSTNode, repair: Repair) -> Edited:
     """`x.reshape(…)` and `mx.reshape(x, …)` become `x`; a line that is `x = x` then goes."""
+    from aliaslint.rules.ropes.pairs import RESHAPES
+
     if not isinstance(node, cst.Call):
         raise Refused("this is no reshape")
     function = node.func
-    if isinstance(function, cst.Attribute) and function.attr.value in _RESHAPES:
+    if isinstance(function, cst.Attribute) and function.attr.value in RESHAPES:
         receiver = function.value
         if not (isinstance(receiver, cst.Name) and receiver.value in _MODULES):
             return receiver

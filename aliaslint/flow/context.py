@@ -46,6 +46,7 @@ from aliaslint.program.types import (
 
 MAX_DEPTH = 9  # calls nested in one context
 MAX_CONTEXTS = 40  # summaries of one function made for one root
+MAX_SPLITS = 3  # rounds in which one call may name more single elements of its containers
 MAX_HOPS = 4
 # Statements interpreted for one root before calls collapse: for what updates an array itself,
 # what captures one that is updated, and what only leads to both.

@@ -75,23 +75,25 @@ def analyse_unit(analysis: Analysis, unit: list[Root]) -> Events:
     """
     analysis.start()
     rest = FUEL[0]
-    cut: list[tuple[ir.Function, str | None, int]] = []
-    for function, cls in unit:
-        given = fuel(analysis, function, cls)
-        if not analyse_root(analysis, function, cls, given):
-            cut.append((function, cls, given))
+    cut: list[tuple[Root, int]] = []
+    for root in unit:
+        given = fuel(analysis, *root)
+        if not analyse_root(analysis, *root, given):
+            cut.append((root, given))
         rest -= given - analysis.fuel
-    for function, cls, given in cut:  # A module of few functions has some left for long ones.
+    for root, given in cut:  # A module of few functions has some left for long ones.
+        finished = False
         if rest > given:
-            analysis.abandoned -= 1  # It was counted when it was cut off.
-            analyse_root(analysis, function, cls, rest)
+            finished = analyse_root(analysis, *root, rest)
             rest = analysis.fuel
+        analysis.abandoned += not finished
     called = analysis.called()
     # A function that several classes inherit stands in a unit once for each.
     for inner in dict.fromkeys(inner for function, _ in unit for inner in nested(function)):
         if inner.parent is not None and inner.key not in called:
             cls = analysis.closure_class.get(inner.key)
-            analyse_root(analysis, inner, cls, fuel(analysis, inner, cls))
+            finished = analyse_root(analysis, inner, cls, fuel(analysis, inner, cls))
+            analysis.abandoned += not finished
     return analysis.take()
 
 
@@ -175,9 +177,7 @@ def analyse_root(analysis: Analysis, function: ir.Function, cls: str | None, fue
         states.append(({}, end))
     for val, state in states:
         leftovers(frame, val, state)
-    finished = finished and analysis.fuel > 0
-    analysis.abandoned += not finished
-    return finished
+    return finished and analysis.fuel > 0
 
 
 def parameter(

@@ -14,6 +14,7 @@ from aliaslint.flow.context import (
     MAX_CONTEXTS,
     MAX_DEPTH,
     MAX_HOPS,
+    MAX_SPLITS,
     Analysis,
     Summary,
 )
@@ -49,9 +50,6 @@ STATIC = frozenset({"class", "func", "module", "ext", "const", "pos"})
 HAND_OVER_FUNCTIONS = frozenset({"__init__", "__new__", "from_state"})
 
 
-MAX_SPLITS = 3  # Rounds in which a call may name more single elements of its containers.
-
-
 @dataclass(slots=True)
 class Entry:
     """A callee's entry state, and how its names and tokens lead back to the caller."""
@@ -62,6 +60,7 @@ class Entry:
     tokens: list[tuple[Link, Stales]] = field(default_factory=list)
     shape: list[object] = field(default_factory=list)
     reach: dict[Ref, None] = field(default_factory=dict)
+    gathered: dict[Ref, Ref] = field(default_factory=dict)  # containers with summaries; caller's
     arguments: list[str] = field(default_factory=list)  # parameter of each argument's token
 
 
@@ -119,6 +118,8 @@ class Entering:
                 moved = entry.state.heap.setdefault(renamed, {})
                 for key in sorted(fields, key=key_order):
                     new_key = self.key(key)
+                    if isinstance(key, Pos) and key.kind == "*" and renamed is not ref:
+                        entry.gathered[renamed] = ref
                     entry.shape.append(new_key)
                     moved[new_key] = self.val(fields[key])
         entry.state.owned = frozenset(
@@ -298,11 +299,10 @@ def split_off(entry: Entry, summary: Summary | None) -> list[tuple[Ref, Pos]]:
     if state is None:
         return []
     found: list[tuple[Ref, Pos]] = []
-    for ref, before in entry.state.heap.items():
-        known = entry.back.get(ref)
-        if known is not None and any(isinstance(k, Pos) and k.kind == "*" for k in before):
-            after = (k for k in state.heap.get(ref, ()) if isinstance(k, Pos) and k.kind == "i")
-            found += [(known, key) for key in after if key not in before]
+    for ref, known in entry.gathered.items():
+        before = entry.state.heap[ref]
+        after = (k for k in state.heap.get(ref, ()) if isinstance(k, Pos) and k.kind == "i")
+        found += [(known, key) for key in after if key not in before]
     return found
 
 

@@ -272,6 +272,13 @@ def test_rope_at_native_rank_is_right_wherever_it_stands(tmp_path: Path, code: s
     assert codes(project(tmp_path, f"{native}\n", "mlx>=0.30")) == []
 
 
+def test_inner_class_does_not_displace_one_of_the_module(tmp_path: Path) -> None:
+    fold = "class K:\n    def fold(self, x):\n        return x.flatten(0, 1)\n\n\n"
+    turn = f"def f(q, o):\n    return {KERNEL.format('K().fold(q)', 'o')}\n\n\n"
+    inner = "def g():\n    class K:\n        def fold(self, x):\n            return x\n"
+    assert codes(project(tmp_path, fold + turn + inner, "mlx>=0.30")) == ["AL301"]
+
+
 HEALTHY = [
     "q",
     "q.reshape(B, H, L, 8)",

@@ -549,10 +549,12 @@ def _indexed_unknown(
     if first is not None and _is_none(first):
         return expand(base, 0)
     if not all(map(_is_slice, items)):
-        only_first = len(items) > 1 and all(map(_is_slice, items[1:])) and not fold.packs()
-        if first is None or _is_slice(first) or not only_first or any(map(_is_none, items)):
-            return taken(base, value(items[0]), 0, fold) if len(items) == 1 else UNKNOWN
-        return Value(fold=fold() if value(first).offset in ("zero", "scalar") else None)
+        if len(items) == 1:
+            return taken(base, value(items[0]), 0, fold)
+        kept = all(_is_slice(item) and not _is_none(item) for item in items[1:])
+        if not kept or _is_slice(items[0]) or fold.packs():
+            return UNKNOWN
+        return Value(fold=fold()) if value(items[0]).offset in ("zero", "scalar") else UNKNOWN
     one = isinstance(first, ast.Slice) and _slice_size(first, ANY) == "1"
     step = base.step if len(items) == 1 or _is_ellipsis(items[0]) else ""
     kind: OffsetKind = "one" if one and len(items) == 1 else "unknown"
@@ -593,10 +595,16 @@ def _slice_size(node: ast.Slice, size: str) -> str:
 
 
 def _sliced(parts: tuple[Value, ...], index: ast.Slice) -> Value:
+    bounds = _bounds(index)
+    return Value(parts=parts[slice(*bounds)]) if bounds and index.step is None else UNKNOWN
+
+
+def _bounds(index: ast.Slice) -> tuple[int | None, int | None] | None:
+    """Return the start and stop of a slice; None if one of them is no constant."""
     start = None if index.lower is None else constant(index.lower)
     stop = None if index.upper is None else constant(index.upper)
     known = (index.lower is None) == (start is None) and (index.upper is None) == (stop is None)
-    return Value(parts=parts[start:stop]) if known and index.step is None else UNKNOWN
+    return (start, stop) if known else None
 
 
 def _size(shape: Value, index: ast.expr) -> Value:
@@ -619,20 +627,21 @@ def _sizes(shape: Value, index: ast.expr) -> Value:
     """Return the sizes of a slice; of an unknown shape those that are counted from its ends."""
     if not isinstance(index, ast.Slice) or index.step is not None:
         return UNKNOWN
-    start = None if index.lower is None else constant(index.lower)
-    stop = None if index.upper is None else constant(index.upper)
-    known = (index.lower is None) == (start is None) and (index.upper is None) == (stop is None)
-    if shape.dims is not None and known:
-        return Value(parts=tuple(Value(token=d, offset="scalar") for d in shape.dims[start:stop]))
-    numbers: range | None = None
-    if known and stop is None and start is not None and start < 0:
-        numbers = range(start, 0)
-    elif known and stop is not None and stop > 0 and (start or 0) >= 0:
-        numbers = range(start or 0, stop)
-    if numbers is None:
-        tail = ((), start) if known and stop is None and start is not None else None
-        return Value(token=f"{shape.shape_of}.shape[{ast.unparse(index)}]", tail=tail)
+    bounds = _bounds(index)
+    if shape.dims is not None and bounds is not None:
+        named = shape.dims[slice(*bounds)]
+        return Value(parts=tuple(Value(token=size, offset="scalar") for size in named))
     base = shape.step or shape.shape_of
+    text = f"{shape.shape_of}.shape[{ast.unparse(index)}]"
+    match bounds:
+        case (int() as start, None) if start < 0:
+            numbers = range(start, 0)
+        case (start, int() as stop) if stop > 0 and (start or 0) >= 0:
+            numbers = range(start or 0, stop)
+        case (int() as start, None):  # How many there are is for the rank to say.
+            return Value(token=text, tail=((), start))
+        case _:
+            return Value(token=text)
     tokens = [f"{base}.shape[{number}]" for number in numbers]
     return Value(parts=tuple(Value(token=token, offset="scalar") for token in tokens))
 

@@ -106,7 +106,8 @@ class Program:
         outer = {owner.node for owner in module.classes.values()}
         for inner in ast.walk(tree):
             if isinstance(inner, ast.ClassDef) and inner not in outer:
-                module.inner.append(self._class(module, inner))
+                # Its name may be that of a class of the module too.
+                module.inner.append(self._class(module, inner, f"{inner.lineno}:{inner.name}"))
         return module
 
     def _define(self, module: Module, node: ast.stmt) -> None:
@@ -123,25 +124,25 @@ class Program:
                 module.functions[node.name] = node
                 self._owners[node] = module
             case ast.ClassDef():
-                module.classes[node.name] = self._class(module, node)
+                module.classes[node.name] = self._class(module, node, node.name)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 module.variables[name] = value
             case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
                 module.variables[name] = value
 
-    def _class(self, module: Module, node: ast.ClassDef) -> Class:
-        found = Class(f"{module.path}:{node.name}", module, node)
+    def _class(self, module: Module, node: ast.ClassDef, name: str) -> Class:
+        found = Class(f"{module.path}:{name}", module, node)
         found.bases = tuple(resolve(module, base) or ast.unparse(base) for base in node.bases)
         for item in node.body:
             match item:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     found.methods[item.name] = item
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda() as value):
-                    found.methods[name] = module.function_of(value)
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    found.attributes.setdefault(name, []).append(value)
-                case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
-                    found.annotations[name] = annotation
+                case ast.Assign(targets=[ast.Name(id=attr)], value=ast.Lambda() as value):
+                    found.methods[attr] = module.function_of(value)
+                case ast.Assign(targets=[ast.Name(id=attr)], value=value):
+                    found.attributes.setdefault(attr, []).append(value)
+                case ast.AnnAssign(target=ast.Name(id=attr), annotation=annotation):
+                    found.annotations[attr] = annotation
         for inner in ast.walk(node):
             for target, value in _assignments(inner):
                 match target:

@@ -62,10 +62,9 @@ class Value:
     array without batch. `params`: parameters of the function that this array is, up to
     operations that keep its layout. `token`: the source text of a number. `shape_of`: for a
     shape, the text of the array. `parts`: elements of a sequence, or values of a dictionary with
-    these `keys`. `tail`: of a
-    shape that ends like that of an array, the sizes before and the index from which it does.
-    `instance`: key of the class, or "mlx.nn.RoPE". `facts`: for a truth value, what
-    is known of sizes if it is true, and if it is false (see `guards`).
+    these `keys`. `tail`: of a shape that ends like that of an array, the sizes before and the
+    index from which it does. `instance`: key of the class, or "mlx.nn.RoPE". `facts`: for a truth
+    value, what is known of sizes if it is true, and if it is false (see `guards`).
     """
 
     dims: Dims | None = None
