@@ -489,6 +489,10 @@ class Reach:
                         yield from self.sources(given[name[1:]], function, found, class_key, seen)
                 continue
             match atom:
+                case Ext(dotted="builtins.getattr") if len(call.args) > 1:
+                    yield named_attribute(call)
+                    for default in call.args[2:]:
+                        yield from self.sources(default.value, function, found, class_key, seen)
                 case Ext(dotted=dotted):
                     yield "="
                     if dotted.rpartition(".")[2] in INDIRECT_CAPTURES:
@@ -548,6 +552,15 @@ def gives_new(dotted: str) -> bool:
     if dotted.startswith(("mlx.core.", "numpy.", "math.", "time.", "json.", "os.")):
         return tail not in KEEPING
     return False
+
+
+def named_attribute(call: ir.Call) -> str:
+    """Return which attribute `getattr(o, name)` gives; "*" if the name is known at run time only."""
+    match call.args[1].value:
+        case ir.Const(value=str() as name):
+            return name
+        case _:
+            return "*"
 
 
 def is_array_method(call: ir.Call) -> bool:
