@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from aliaslint.flow.expressions import Stopped, evaluate, evaluate_all
 from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, bind, describe
+from aliaslint.flow.leaving import throw
 from aliaslint.flow.narrowing import classes_of, narrow_numbers
 from aliaslint.flow.protocol import candidates
 from aliaslint.flow.state import State, is_object
@@ -220,10 +221,7 @@ def several(base: Val) -> bool:
 def after_call(frame: Frame, st: State) -> None:
     """Every call may raise, after any part of what it updates."""
     if frame.tries:
-        top = frame.tries[-1]
-        top.state = (
-            st.copy() if top.state is None else top.state.join(st, frame.refs, frame.a.init_type)
-        )
+        throw(frame, st.copy())
 
 
 def call_val(frame: Frame, st: State, fn: Val, args: Args, expr: ir.Expr) -> Val:

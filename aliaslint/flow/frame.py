@@ -57,11 +57,21 @@ class LoopFrame:
     continues: list[State] = field(default_factory=list)
     aligned: dict[Ref, None] = field(default_factory=dict)
     generic: bool = False
+    active: int = 0  # how many loops are under way in its body, itself included
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """A loop whose current element is under way, and the index space of its elements."""
+
+    key: object
+    home: Ref
 
 
 @dataclass(slots=True)
 class TryFrame:
     state: State | None = None
+    active: int = 0  # how many loops were under way when it was entered
 
 
 @dataclass(slots=True)
@@ -91,6 +101,8 @@ class Frame:
         self.returns: list[tuple[Val, State]] = []
         self.raised: State | None = None
         self.loops: list[LoopFrame] = []
+        self.active: list[Active] = []  # inlined generators share one list
+        self.base = 0  # where in it the loops of this frame begin
         self.tries: list[TryFrame] = []
         self.emitters: list[Emitter] = []
         self.positions: tuple[Pos, ...] = ()

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from aliaslint.flow.containers import append, known_length, set_length
 from aliaslint.flow.expressions import Stopped, replace
 from aliaslint.flow.frame import FRESH_PROV, Frame, LoopFrame, bind
+from aliaslint.flow.leaving import leave
 from aliaslint.flow.state import State
 from aliaslint.flow.values import ANY, EMPTY, Link, Pos, Ref, Val, join, single
 from aliaslint.lower import ir
@@ -50,6 +51,7 @@ def inline(
     sub.parent_frame = frame
     sub.positions = frame.positions
     sub.tries = frame.tries
+    sub.active, sub.base = frame.active, len(frame.active)
     sub.consumer = consume
     sub.resumed = ref
     sub.weak = any(name.startswith(prefix) for name in st.env)
@@ -85,7 +87,7 @@ def for_generator(frame: Frame, stmt: ir.For, st: State, generators: list[Link])
     result: State | None = None
     for link in generators:
         for function in generator_functions(frame, link.ref):
-            loop = LoopFrame(key)
+            loop = LoopFrame(key, active=len(frame.active))
             frame.loops.append(loop)
 
             def consume(val: Val, state: State, loop: LoopFrame = loop) -> State | None:
@@ -159,9 +161,12 @@ def drain(frame: Frame, st: State, val: Val, node: ir.Expr) -> Val:
 def advance(frame: Frame, st: State, link: Link, node: ir.Expr) -> Val:
     """`next(generator)`: stop at any yield; what was yielded is the value."""
     yielded: list[tuple[Val, State]] = []
+    active = len(frame.active)
+    within = frame.positions[-1] if frame.positions else None
 
     def consume(item: Val, state: State) -> State | None:
-        yielded.append((item, state.copy()))
+        stopped = state.copy()
+        yielded.append((leave(frame, stopped, active, item, within), stopped))
         return state
 
     for function in generator_functions(frame, link.ref):

@@ -26,7 +26,8 @@ from aliaslint.flow.expressions import (
     load_element,
     test,
 )
-from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, LoopFrame, bind
+from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Active, Frame, LoopFrame, bind
+from aliaslint.flow.leaving import settle_updates
 from aliaslint.flow.narrowing import narrow
 from aliaslint.flow.state import State
 from aliaslint.flow.values import ANY, EMPTY, Key, Link, Pos, Ref, Val, join, single
@@ -364,15 +365,32 @@ def settle(
 ) -> tuple[State | None, State | None]:
     """Return the state after the loop, and the state at the head before positions are freed."""
     frame = walk.frame
-    refs, init_type = frame.refs, frame.a.init_type
+    home = spaces[0] if spaces else frame.a.space_ref(walk.key)
+    frame.active.append(Active(walk.key, home))
+    loop.active = len(frame.active)
+    try:
+        exits, late = turns(walk, loop, st, spaces, constants)
+    finally:
+        frame.active.pop()
+    settle_updates(frame, walk.key, home, late)
+    unfocus(frame, exits, walk.key, home)
+    for broken in loop.breaks:
+        unfocus(frame, broken, walk.key, home)
+    return exits, late
+
+
+def turns(
+    walk: Walk, loop: LoopFrame, st: State, spaces: list[Ref], constants: set[int]
+) -> tuple[State, State]:
+    """Return the state after the loop, twice: the first is for the positions to be freed in."""
+    refs, init_type = walk.frame.refs, walk.frame.a.init_type
     front = [k for k in range(MAX_UNROLL) if k <= max(constants, default=-1)]
-    exits: State | None = st.copy()
+    exits = st.copy()
     state: State | None = st
     for k in front:
         state = iteration(walk, loop, state, Pos("i", k))
         if state is None:
-            return exits, exits
-        assert exits is not None
+            return exits, exits.copy()
         exits = exits.join(state.copy(), refs, init_type)
     assert state is not None
     head = fixpoint(walk, loop, state, spaces)
@@ -380,20 +398,14 @@ def settle(
         # An element of unknown index is met once, whenever that is.
         after = iteration(walk, loop, head.copy(), looked_up)
         if after is not None:
-            fold(frame, after, walk.key)
+            fold(walk.frame, after, walk.key)
             head = head.join(fixpoint(walk, loop, after, spaces), refs, init_type)
     if -1 in constants:
         last = iteration(walk, loop, head.copy(), Pos("i", -1))
         if last is not None:
             head = head.join(last, refs, init_type)
-    assert exits is not None
     exits = exits.join(head, refs, init_type)
-    late = exits.copy()
-    home = spaces[0] if spaces else frame.a.space_ref(walk.key)
-    unfocus(frame, exits, walk.key, home)
-    for broken in loop.breaks:
-        unfocus(frame, broken, walk.key, home)
-    return exits, late
+    return exits, exits.copy()
 
 
 def fixpoint(walk: Walk, loop: LoopFrame, head: State, spaces: list[Ref]) -> State:
@@ -470,6 +482,9 @@ def run_while(frame: Frame, stmt: ir.While, st: State) -> State | None:
     frame.loops.append(loop)
     outer = frame.positions
     frame.positions = (*outer, Pos("cur", key))
+    home = frame.a.space_ref(key)
+    frame.active.append(Active(key, home))
+    loop.active = len(frame.active)
     refs, init_type = frame.refs, frame.a.init_type
     head = st
     exits: State | None = None
@@ -497,8 +512,9 @@ def run_while(frame: Frame, stmt: ir.While, st: State) -> State | None:
         exits = None
     finally:
         frame.loops.pop()
+        frame.active.pop()
         frame.positions = outer
-    home = frame.a.space_ref(key)
+    settle_updates(frame, key, home, head)
     if exits is not None:
         unfocus(frame, exits, key, home)
         if stmt.orelse is not None:

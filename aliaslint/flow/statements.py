@@ -32,6 +32,7 @@ from aliaslint.flow.frame import (
     bind,
     describe,
 )
+from aliaslint.flow.leaving import escape, leave, throw
 from aliaslint.flow.narrowing import narrow
 from aliaslint.flow.observing import Observer
 from aliaslint.flow.state import Binding, State, is_object
@@ -667,7 +668,7 @@ def return_(frame: Frame, stmt: ir.Return, st: State) -> State | None:
         val = display(frame, stmt.value, st, lambda held: held)
     else:
         val = evaluate(frame, stmt.value, st) if stmt.value is not None else frame.plain()
-    frame.returns.append((val, st))
+    frame.returns.append((escape(frame, st, val), st))
     return None
 
 
@@ -675,18 +676,15 @@ def return_(frame: Frame, stmt: ir.Return, st: State) -> State | None:
 def raise_(frame: Frame, stmt: ir.Raise, st: State) -> State | None:
     for value in stmt.values:
         frame.read(st, evaluate(frame, value, st), value.at)
-    if frame.tries:
-        top = frame.tries[-1]
-        top.state = both(frame, top.state, st)
-    else:
-        outer = frame.outer()
-        outer.raised = both(frame, outer.raised, st)
+    throw(frame, st)
     return None
 
 
 @handles(ir.Break)
 def break_(frame: Frame, stmt: ir.Break, st: State) -> State | None:
-    frame.loops[-1].breaks.append(st)
+    loop = frame.loops[-1]
+    leave(frame, st, loop.active)  # those of a generator that the loop takes its values from
+    loop.breaks.append(st)
     return None
 
 
@@ -772,14 +770,14 @@ def for_(frame: Frame, stmt: ir.For, st: State) -> State | None:
 def try_(frame: Frame, stmt: ir.Try, st: State) -> State | None:
     returns = len(frame.returns)
     outer_loops = [(loop, len(loop.breaks), len(loop.continues)) for loop in frame.loops]
-    frame.tries.append(TryFrame(st.copy()))
+    frame.tries.append(TryFrame(st.copy(), len(frame.active)))
     normal = execute(frame, stmt.body, st)
     caught = frame.tries.pop().state
     if normal is not None and stmt.orelse is not None:
         normal = execute(frame, stmt.orelse, normal)
     if stmt.handlers and caught is not None:
         if stmt.final is not None:
-            frame.tries.append(TryFrame(None))
+            frame.tries.append(TryFrame(None, len(frame.active)))
         for target, body in stmt.handlers:
             branch = caught.copy()
             if target is not None:
@@ -818,11 +816,7 @@ def finally_(
     if caught is not None:
         after = execute(frame, final, caught.copy())
         if after is not None:
-            if frame.tries:
-                frame.tries[-1].state = both(frame, frame.tries[-1].state, after)
-            else:
-                outer = frame.outer()
-                outer.raised = both(frame, outer.raised, after)
+            throw(frame, after)
     return execute(frame, final, normal) if normal is not None else None
 
 

@@ -21,6 +21,7 @@ from aliaslint.flow.context import (
 from aliaslint.flow.derived import derived_params
 from aliaslint.flow.expressions import Stopped
 from aliaslint.flow.frame import FRESH_PROV, Frame, bind, describe
+from aliaslint.flow.leaving import throw
 from aliaslint.flow.protocol import candidates
 from aliaslint.flow.state import Binding, State, initial, is_object
 from aliaslint.flow.values import (
@@ -62,6 +63,7 @@ class Entry:
     reach: dict[Ref, None] = field(default_factory=dict)
     gathered: dict[Ref, Ref] = field(default_factory=dict)  # containers with summaries; caller's
     arguments: list[str] = field(default_factory=list)  # parameter of each argument's token
+    unknown: set[Pos] = field(default_factory=set)  # positions of unknown index that it came with
 
 
 def reachable(st: State, vals: list[Val]) -> dict[Ref, None]:
@@ -169,6 +171,8 @@ class Entering:
         return new
 
     def key(self, key: Key) -> Key:
+        if isinstance(key, Pos) and key.kind == "v":
+            self.entry.unknown.add(key)
         if isinstance(key, Pos) and key.space is not None:
             return Pos(key.kind, key.index, self.ref(key.space))
         return key
@@ -579,7 +583,19 @@ class Applying:
         return inner
 
     def pos(self, pos: Pos) -> Pos:
+        if pos.kind == "v" and pos not in self.entry.unknown:
+            return self.looked_up(pos)
         return Pos(pos.kind, pos.index, self.ref(pos.space)) if pos.space is not None else pos
+
+    def looked_up(self, pos: Pos) -> Pos:
+        """Another call may look up another element: the call is part of what names it."""
+        index, depth = pos.index, 0
+        while isinstance(index, tuple) and isinstance(index[0], Pos):
+            index, depth = index[0].index, depth + 1
+        if depth > MAX_DEPTH:
+            return pos
+        within = self.frame.positions[-1] if self.frame.positions else None
+        return Pos("v", (pos, (self.frame.fn.key, self.expr.at), within))
 
     def key(self, key: Key) -> Key:
         return self.pos(key) if isinstance(key, Pos) else key
@@ -751,20 +767,7 @@ class Applying:
 
     def note_raise(self) -> None:
         """The exception edge carries what the callee may have updated before it raised."""
-        frame = self.frame
-        state = self.st.copy()
-        if frame.tries:
-            top = frame.tries[-1]
-            top.state = (
-                state if top.state is None else top.state.join(state, frame.refs, frame.a.init_type)
-            )
-        else:
-            outer = frame.outer()
-            outer.raised = (
-                state
-                if outer.raised is None
-                else outer.raised.join(state, frame.refs, frame.a.init_type)
-            )
+        throw(self.frame, self.st.copy())
 
     def returned(self, value: Val) -> Val:
         """A live handle that was never bound inside the callee is captured at the call."""

@@ -21,18 +21,23 @@ if TYPE_CHECKING:
     from aliaslint.rules.repeating import Program
 
 LOCAL_UPDATES = frozenset({"name", "name-item", "element", "element-item"})
+CAPTURES = frozenset({"AL101", "AL201"})
 MAX_READS = 12
 
 
 @dataclass(slots=True)
 class Group:
-    """All faults that share one finding: its rule, its place, its mutations and reads."""
+    """All faults that share one finding: its rule, its place, its mutations and reads.
+
+    `possible` are reads of the same capture that some updates may have changed, without proof.
+    """
 
     code: str
     where: Where
     victim: Prov
     marks: dict[Site, Mark] = field(default_factory=dict)
     reads: dict[Where, tuple[Where, ...]] = field(default_factory=dict)
+    possible: dict[Where, tuple[Where, ...]] = field(default_factory=dict)
     left: bool = False
 
     def add(self, fault: Fault) -> None:
@@ -133,13 +138,14 @@ class Evidence:
             text = self.text(mark.site.where)
             where = mark.site.where
             steps.append(self.step("mutation", where, f"`{text}` changes the array in place"))
-        for where in sorted(group.reads, key=self.order)[:MAX_READS]:
-            for call in group.reads[where]:
-                if call not in seen:
-                    seen.add(call)
-                    steps.append(self.step("call", call, f"calls `{self.text(call)}`"))
-            text = self.text(where)
-            steps.append(self.step("read", where, f"`{text}` reads the changed value"))
+        for reads, what in ((group.reads, "reads"), (group.possible, "may read")):
+            for where in sorted(reads, key=self.order)[:MAX_READS]:
+                for call in reads[where]:
+                    if call not in seen:
+                        seen.add(call)
+                        steps.append(self.step("call", call, f"calls `{self.text(call)}`"))
+                message = f"`{self.text(where)}` {what} the changed value"
+                steps.append(self.step("read", where, message))
         return tuple(steps)
 
     def capture_steps(self, victim: Prov) -> list[Step]:
@@ -226,7 +232,17 @@ def gather(analysis: Analysis, exposed: frozenset[str], shared: frozenset[str]) 
                 evidence.sharing.add(fault.mark.site)
         group = evidence.groups.setdefault((code, where), Group(code, where, fault.victim))
         group.add(fault)
+    add_possible_reads(evidence)
     return evidence
+
+
+def add_possible_reads(evidence: Evidence) -> None:
+    """What AL102 would say of a capture that is told anyway is part of what is told of it."""
+    told = {group.where: group for group in evidence.groups.values() if group.code in CAPTURES}
+    for group in evidence.groups.values():
+        other = told.get(group.where)
+        if group.code == "AL102" and other is not None:
+            other.possible |= {w: calls for w, calls in group.reads.items() if w not in other.reads}
 
 
 def classify(evidence: Evidence, fault: Fault) -> tuple[str, Where] | None:

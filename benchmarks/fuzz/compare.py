@@ -115,7 +115,8 @@ def _is_executed(finding: Finding, truth: Truth) -> bool:
 
 
 def _bear_out(finding: Finding, truth: Truth, seen: set[int], verdict: Verdict) -> None:
-    reads = {step.span.line for step in finding.trace if step.role == "read"}
+    sure = [s for s in finding.trace if s.role == "read" and "may read" not in s.message]
+    reads = {step.span.line for step in sure}
     borne_out = bool(reads & seen)
     if finding.code in TRACED:
         verdict.reads += len(reads)
