@@ -178,7 +178,7 @@ class Moves:
         positions = tuple(self.pos(None, p) for p in ref.positions)
         if positions == ref.positions:
             return ref
-        return self.refs.alloc(ref.payload, positions, ref.type)
+        return self.refs.at(ref, positions)
 
     def key(self, owner: Ref, key: Key) -> Key:
         return self.pos(owner, key) if isinstance(key, Pos) else key

@@ -29,6 +29,7 @@ from aliaslint.flow.values import (
     EMPTY,
     ENTRY,
     FRESH,
+    SUMMARY,
     Hop,
     Key,
     Link,
@@ -63,6 +64,7 @@ class Entry:
     reach: dict[Ref, None] = field(default_factory=dict)
     gathered: dict[Ref, Ref] = field(default_factory=dict)  # containers with summaries; caller's
     arguments: list[str] = field(default_factory=list)  # parameter of each argument's token
+    elements: dict[object, tuple[Ref, tuple[int, ...]]] = field(default_factory=dict)
     unknown: set[Pos] = field(default_factory=set)  # positions of unknown index that it came with
 
 
@@ -173,9 +175,10 @@ class Entering:
     def key(self, key: Key) -> Key:
         if isinstance(key, Pos) and key.kind == "v":
             self.entry.unknown.add(key)
-        if isinstance(key, Pos) and key.space is not None:
-            return Pos(key.kind, key.index, self.ref(key.space))
-        return key
+        return self.pos(key) if isinstance(key, Pos) else key
+
+    def pos(self, pos: Pos) -> Pos:
+        return Pos(pos.kind, pos.index, self.ref(pos.space)) if pos.space is not None else pos
 
     def ref(self, ref: Ref) -> Ref:
         entry = self.entry
@@ -196,9 +199,20 @@ class Entering:
             key = self.key(ref.key)
             return frame.refs.init(base, key, self.type_under(base, key, ref))
         number = len(self.entry.forth)
-        name: tuple[object, ...] = ("c", number, "many") if ref.many else ("c", number)
         type_ = self.st.narrowed.get(ref) or self.hints.get(ref) or ref.type
+        shared = [i for i, p in enumerate(ref.positions) if self.is_shared(p)]
+        if shared and all(
+            i in shared or p.kind not in SUMMARY for i, p in enumerate(ref.positions)
+        ):
+            self.entry.elements[("c", number)] = (ref, tuple(shared))
+            positions = tuple(self.pos(ref.positions[i]) for i in shared)
+            return frame.refs.root(("c", number), type_, positions)
+        name: tuple[object, ...] = ("c", number, "many") if ref.many else ("c", number)
         return frame.refs.root(name, type_)
+
+    def is_shared(self, pos: Pos) -> bool:
+        """True for any element of a container that the callee is given too."""
+        return pos.kind == "*" and pos.space is not None and pos.space in self.entry.reach
 
     def type_under(self, base: Ref, key: Key, ref: Ref) -> Type:
         if base.kind in STATIC or (isinstance(key, str) and key[:3] in {"()#", "as:"}):
@@ -555,6 +569,8 @@ class Applying:
             if isinstance(key, str) and key[:3] in {"()#", "as:"}:
                 return refs.init(base, key, ref.type)
             return self.materialise(base, key, ref)
+        if ref.payload in self.entry.elements:
+            return self.element(ref)
         if ref.kind == "alloc":
             payload = nested_site(self.frame.fn.key, self.expr.at, ref.payload)
             positions = (*self.frame.positions[-2:], *(self.pos(p) for p in ref.positions))
@@ -562,6 +578,14 @@ class Applying:
                 positions = (*positions[:3], ANY)
             return refs.alloc(payload, positions[:4], ref.type)
         return ref
+
+    def element(self, ref: Ref) -> Ref:
+        """Return the caller's object at the position that the callee has an element at."""
+        known, places = self.entry.elements[ref.payload]
+        positions = list(known.positions)
+        for place, pos in zip(places, ref.positions, strict=True):
+            positions[place] = self.pos(pos)
+        return self.frame.refs.at(known, tuple(positions))
 
     def materialise(self, base: Ref, key: Key, ref: Ref) -> Ref:
         """A location that the callee was first to touch: the caller holds the same there."""

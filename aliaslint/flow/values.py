@@ -122,9 +122,14 @@ class Refs:
         """An object or array made at `site`, in the iteration that `positions` name."""
         return self.get("alloc", None, None, site, positions, type_)
 
-    def root(self, name: object, type_: Type) -> Ref:
-        """A parameter, or what stands for an object of the caller in a callee."""
-        return self.get("root", None, None, name, (), type_)
+    def root(self, name: object, type_: Type, positions: tuple[Pos, ...] = ()) -> Ref:
+        """A parameter, or what stands for an object of the caller in a callee: with positions,
+        for the elements of a container that it is given."""
+        return self.get("root", None, None, name, positions, type_)
+
+    def at(self, ref: Ref, positions: tuple[Pos, ...]) -> Ref:
+        """The same of another element or iteration."""
+        return self.get(ref.kind, None, None, ref.payload, positions, ref.type)
 
     def const(self, value: object, type_: Type) -> Ref:
         return self.get("const", None, None, (type(value).__name__, value), (), type_)

@@ -555,7 +555,7 @@ def gives_new(dotted: str) -> bool:
 
 
 def named_attribute(call: ir.Call) -> str:
-    """Return which attribute `getattr(o, name)` gives; "*" if the name is known at run time only."""
+    """Return which attribute `getattr(o, name)` gives; "*" where only running tells."""
     match call.args[1].value:
         case ir.Const(value=str() as name):
             return name
