@@ -10,7 +10,14 @@ from aliaslint.flow.calls import (
     call_setter,
     stored,
 )
-from aliaslint.flow.containers import element, element_keys, set_length, store_element
+from aliaslint.flow.containers import (
+    element,
+    element_keys,
+    join_elements,
+    known_length,
+    set_length,
+    store_element,
+)
 from aliaslint.flow.expressions import (
     Stopped,
     array_attr,
@@ -287,13 +294,6 @@ def iterable_elements(
     result: list[Val] = []
     for i in range(count):
         if i == target.star:
-            made = frame.refs.alloc(
-                (frame.fn.key, target.at, "rest"),
-                frame.positions[-2:],
-                frozenset({Seq("list", UNKNOWN)}),
-            )
-            st.put(made, ANY, element(frame, st, ref, ANY))
-            result.append(single(made, FRESH_PROV))
             continue
         index = i if target.star < 0 or i < target.star else i - count
         special = walk_element(frame, st, ref, Pos("i", index), node)
@@ -305,7 +305,35 @@ def iterable_elements(
             result.append(iterate_instance(frame, st, ref, Pos("i", index), node))
         else:
             result.append(load_element(frame, st, ref, Pos("i", index), node))
+    if target.star >= 0:
+        result.insert(target.star, starred(frame, st, ref, count, target))
     return result
+
+
+def starred(frame: Frame, st: State, ref: Ref, count: int, target: ir.Unpack) -> Val:
+    """Return the list of what the plain targets leave over."""
+    from aliaslint.flow.loops import walk_element
+
+    made = frame.refs.alloc(
+        (frame.fn.key, target.at, "rest"), frame.positions[-2:], frozenset({Seq("list", UNKNOWN)})
+    )
+    st.heap.pop(made, None)
+    front, back = target.star, count - 1 - target.star
+    length = known_length(st, ref)
+    if length is not None:
+        for k in range(front, length - back):
+            st.put(made, Pos("i", k - front), element(frame, st, ref, Pos("i", k)))
+        set_length(frame, st, made, max(length - count + 1, 0))
+        return single(made, FRESH_PROV)
+    node = ir.Item(target.at, ir.Const(target.at, None), None)
+    rest = walk_element(frame, st, ref, ANY, node)
+    if rest is None:
+        rest = element(frame, st, ref, ANY)
+        if front or back:
+            taken = {Pos("i", k) for k in (*range(front), *range(-back, 0))}
+            rest = join_elements(st.heap.get(ref, {}), lambda p: p not in taken)
+    st.put(made, ANY, rest)
+    return single(made, FRESH_PROV)
 
 
 @handles(ir.Aug)
