@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LOCAL_UPDATES = frozenset({"name", "name-item", "element", "element-item"})
 CAPTURES = frozenset({"AL101", "AL201"})
-MAX_READS = 12
+MAX_READS = 40
 
 
 @dataclass(slots=True)
@@ -250,7 +250,7 @@ def classify(evidence: Evidence, fault: Fault) -> tuple[str, Where] | None:
     victim, mark = fault.victim, fault.mark
     site = mark.site
     if site.via == "unresolved" or mark.collapsed:
-        where = capture_place(victim)
+        where = stored_at(victim, mark) or capture_place(victim)
         return ("AL102", where) if where is not None else None
     if site.via in LOCAL_UPDATES:
         return ("AL004" if has_owner(victim, mark) else "AL202"), site.where
@@ -269,6 +269,14 @@ def classify(evidence: Evidence, fault: Fault) -> tuple[str, Where] | None:
     if where is not None and victim.kind in {"param", "fresh", "token"}:
         return "AL101", where
     return "AL201", (victim.where or site.where)
+
+
+def stored_at(victim: Prov, mark: Mark) -> Where | None:
+    """Return where an array was stored in a second place, if it is its first owner who has it."""
+    source = mark.source
+    if victim.kind not in {"fresh", "initial"} or source is None or source.kind != "capture":
+        return None
+    return next((hop.where for hop in source.hops if hop.kind == "store"), None)
 
 
 def through_protocol(analysis: Analysis, mark: Mark) -> bool:
