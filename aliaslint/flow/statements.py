@@ -818,6 +818,9 @@ def try_(frame: Frame, stmt: ir.Try, st: State) -> State | None:
     return finally_(frame, stmt.final, normal, caught, returns, outer_loops)
 
 
+RETURNED = "<returned>"
+
+
 def finally_(
     frame: Frame,
     final: ir.Stmt,
@@ -830,9 +833,11 @@ def finally_(
     pending = frame.returns[returns:]
     del frame.returns[returns:]
     for val, state in pending:
-        after = execute(frame, final, state.copy())
+        held = state.copy()
+        held.env[RETURNED] = bind(val)  # the final block may update what is about to be given back
+        after = execute(frame, final, held)
         if after is not None:
-            frame.returns.append((val, after))
+            frame.returns.append((after.env.pop(RETURNED, val), after))
     for loop, breaks, continues in loops:
         for states, start in ((loop.breaks, breaks), (loop.continues, continues)):
             late = states[start:]

@@ -272,9 +272,10 @@ def classify(evidence: Evidence, fault: Fault) -> tuple[str, Where] | None:
 
 
 def stored_at(victim: Prov, mark: Mark) -> Where | None:
-    """Return where an array was stored in a second place, if it is its first owner who has it."""
+    """Return where an array was stored in a second place, if an object had it from the start."""
     source = mark.source
-    if victim.kind not in {"fresh", "initial"} or source is None or source.kind != "capture":
+    owned = victim.kind in {"fresh", "initial"} or any(hop.kind == "store" for hop in victim.hops)
+    if not owned or source is None or source.kind != "capture" or source.where == victim.where:
         return None
     return next((hop.where for hop in source.hops if hop.kind == "store"), None)
 

@@ -117,8 +117,13 @@ def summary(totals: Totals, seconds: float) -> str:
         f"findings judged {judged}, never observed {unobserved} ({rate:.2f} %)",
         f"findings by code: {dict(sorted(totals.codes.items()))}",
     ]
-    lines += [f"  {n:5} {kind}: seeds {totals.seeds[kind][:5]}" for kind, n in totals.wrong.items()]
+    lines += [f"  {n:5} {kind}: seeds {listed(totals, kind)}" for kind, n in totals.wrong.items()]
     return "\n".join(lines)
+
+
+def listed(totals: Totals, kind: str) -> list[str]:
+    """Return the seeds to name: all that show a miss, and some of any other kind."""
+    return totals.seeds[kind] if kind == "missed" else totals.seeds[kind][:5]
 
 
 def main(arguments: list[str] | None = None) -> int:
