@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from aliaslint.flow.frame import (
     FRESH_PROV,
@@ -352,6 +352,9 @@ def item_of(
     type_ = frame.type_of(st, ref)
     if item_method(frame, type_, "__getitem__") is not None:
         return call_method_of(frame, st, ref, "__getitem__", [index], expr)
+    names = named_attributes(frame, type_, index)
+    if names:
+        return join_all(load_attr(frame, st, {link: FRESH}, name, expr) for name in names)
     if type_ <= ARRAY or "array" in type_:
         frame.read(st, {link: stale}, expr.at)  # type: ignore[dict-item]
         if type_ <= ARRAY:
@@ -364,6 +367,22 @@ def item_of(
     for key in index_keys(frame, st, ref, index):
         result = join(result, load_element(frame, st, ref, key, expr))
     return result if result or "unknown" not in type_ else frame.plain(UNKNOWN)
+
+
+def join_all(vals: Iterable[Val]) -> Val:
+    result = EMPTY
+    for val in vals:
+        result = join(result, val)
+    return result
+
+
+def named_attributes(frame: Frame, type_: Type, index: Val) -> list[str]:
+    """Return the attributes that `o["name"]` gives: a module of `mlx.nn` is a dict of its own."""
+    infos = [frame.a.classes.get(atom.key) for atom in type_ if isinstance(atom, Inst)]
+    if not any(info is not None and info.is_module_class() for info in infos):
+        return []
+    consts = [k.ref.payload for k in index if k.ref.kind == "const"]
+    return [p[1] for p in consts if isinstance(p, tuple) and p[0] == "str"]
 
 
 def item_method(frame: Frame, type_: Type, name: str) -> object:

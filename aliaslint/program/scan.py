@@ -315,6 +315,11 @@ class Walk:
 
     def item(self, node: ir.Item | ir.ToItem, kept: bool) -> None:
         self.value(node.obj, kept)
+        match node.index:
+            case ir.Const(value=str() as name) if kept:  # of a module of mlx.nn: its attribute
+                self.captured(node.obj, name)
+            case _:
+                pass
         for part in (node.index, *node.operands):
             if part is not None:
                 self.value(part, kept=False)
