@@ -742,9 +742,10 @@ def class_call(
         return unresolved(frame, st, args, expr, f"{info.name if info else key}.{name}")
     inner = args.after(frame.class_val(key)) if method.role == "class" else args
     result = EMPTY
-    for other in info.meanings(name) if info is not None else ():
+    meanings = info.meanings(name) if info is not None else []
+    for other, branch in one_of(frame, st, meanings):
         function = frame.a.classes.method(other)
-        result = join(result, invoke(frame, st, function, key, inner, expr))
+        result = join(result, invoke(frame, branch, function, key, inner, expr))
     return handed(frame, st, result, name, expr)
 
 

@@ -38,6 +38,28 @@ def set_length(frame: Frame, st: State, ref: Ref, length: int | None) -> None:
     st.put(ref, "#len", single(frame.refs.const(value, SCALAR), FRESH_PROV))
 
 
+def known_keys(st: State, ref: Ref) -> list[Pos] | None:
+    """Return the keys of a dict in their order, where each is a constant."""
+    if ref.kind != "alloc" or ref.many or not any(isinstance(a, Map) for a in ref.type):
+        return None
+    keys = [key for key in st.heap.get(ref, {}) if isinstance(key, Pos)]
+    return keys if all(key.kind == "i" for key in keys) else None
+
+
+def value_at(frame: Frame, st: State, ref: Ref, pos: Pos) -> Val:
+    """Return the value that a walk over a dict is at: in step with other walks over it, but for
+    the values that have constant keys."""
+    keys = known_keys(st, ref)
+    if keys is not None and pos.kind == "i" and isinstance(pos.index, int):
+        return element(frame, st, ref, keys[pos.index]) if pos.index < len(keys) else EMPTY
+    if pos.kind != "cur" or keys is not None:
+        return element(frame, st, ref, ANY)
+    fields = st.heap.get(ref, {})
+    return join(
+        element(frame, st, ref, pos), join_elements(fields, lambda p: p.kind not in {"cur", "*"})
+    )
+
+
 def element(frame: Frame, st: State, ref: Ref, pos: Pos) -> Val:
     """Return the binding of the element at `pos` of the container `ref`."""
     fields = st.heap.get(ref, {})

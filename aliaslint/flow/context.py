@@ -88,9 +88,12 @@ class Fault:
     kind: str = "read"  # "read", or "left" for an owner's location stale at the end
 
     @property
-    def length(self) -> int:
-        """How many calls lead to the read and to the update."""
-        return len(self.calls) + len(self.mark.chain)
+    def order(self) -> tuple[object, ...]:
+        """Which of two accounts of one thing is told: what is exact before what is suspected, the
+        shorter way, and among equals always the same one."""
+        chain = self.mark.chain
+        doubts = self.mark.collapsed, self.mark.guessed
+        return *doubts, len(self.calls) + len(chain), self.calls, chain, self.victim.hops
 
 
 @dataclass(slots=True)
@@ -107,6 +110,11 @@ class Escape:
     victim: Prov
     mark: Mark
     where: Where
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """As for faults."""
+        return self.mark.collapsed, self.mark.guessed, self.where, self.mark.chain, self.victim.hops
 
 
 @dataclass(slots=True, eq=False)
@@ -126,17 +134,22 @@ class Events:
     abandoned: int = 0  # functions that were too costly to be followed to their end
 
     def add_fault(self, key: tuple[object, ...], fault: Fault) -> None:
-        """Keep the one with the shortest way of those with one key."""
+        """Keep the best account of those with one key."""
         old = self.faults.get(key)
-        if old is None or fault.length < old.length:
+        if old is None or fault.order < old.order:
             self.faults[key] = fault
 
+    def add_escape(self, key: tuple[object, ...], escape: Escape) -> None:
+        old = self.escapes.get(key)
+        if old is None or escape.order < old.order:
+            self.escapes[key] = escape
+
     def absorb(self, other: Events) -> None:
-        """Add what was found elsewhere; of two accounts of one thing, the first one stays."""
+        """Add what was found elsewhere; of two accounts of one thing, the better one stays."""
         for key, fault in other.faults.items():
             self.add_fault(key, fault)
         for key, escape in other.escapes.items():
-            self.escapes.setdefault(key, escape)
+            self.add_escape(key, escape)
         for site, info in other.sites.items():
             known = self.sites.setdefault(site, info)
             known.escaped = known.escaped or info.escaped
@@ -322,7 +335,7 @@ class Analysis(Events):
     def escape(self, stale: Stale, where: Where) -> None:
         victim, mark = stale
         key = (victim.kind, victim.where, victim.token, mark.site)
-        self.escapes.setdefault(key, Escape(victim, mark, where))
+        self.add_escape(key, Escape(victim, mark, where))
 
 
 def extend(prov: Prov, hop: Hop) -> Prov:

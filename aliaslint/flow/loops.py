@@ -14,10 +14,12 @@ from aliaslint.flow.containers import (
     element,
     focus,
     fold,
+    known_keys,
     known_length,
     looked_up_positions,
     spaces_in,
     unfocus,
+    value_at,
 )
 from aliaslint.flow.expressions import (
     Stopped,
@@ -34,6 +36,7 @@ from aliaslint.flow.values import ANY, EMPTY, Key, Link, Pos, Ref, Val, join, si
 from aliaslint.lower import ir
 from aliaslint.lower.walk import statements
 from aliaslint.program.classes import Method
+from aliaslint.program.kinds import const_type
 from aliaslint.program.types import (
     ARRAY,
     SCALAR,
@@ -99,7 +102,8 @@ def walk_element(frame: Frame, st: State, ref: Ref, pos: Pos, node: ir.Expr) -> 
             return iterate_val(frame, st, parts[0], ANY, node)
         case "items":
             inner = iterate_val(frame, st, parts[0], pos, node, values=True)
-            return tuple_of(frame, st, ref, node.at, [frame.plain(UNKNOWN), inner])
+            key = iterate_val(frame, st, parts[0], pos, node)
+            return tuple_of(frame, st, ref, node.at, [key, inner])
         case "values":
             return iterate_val(frame, st, parts[0], pos, node, values=True)
         case "map":
@@ -149,17 +153,28 @@ def iterate_val(
             frame.read(st, {link: stale}, node.at)
             result = join(result, frame.fresh((node.at, "row"), ARRAY))
         elif any(isinstance(a, Map) for a in type_) and not values:
-            result = join(result, frame.plain(UNKNOWN))
+            result = join(result, key_at(frame, st, ref, pos))
         elif any(isinstance(a, Inst) for a in type_):
             result = join(result, iterate_instance(frame, st, ref, pos, node))
         elif is_plain(type_):
             result = join(result, frame.plain(UNKNOWN))
         else:
             if values and any(isinstance(a, Map) for a in type_):
-                result = join(result, element(frame, st, ref, ANY))
+                result = join(result, value_at(frame, st, ref, pos))
             else:
                 result = join(result, load_element(frame, st, ref, pos, node))
     return result
+
+
+def key_at(frame: Frame, st: State, ref: Ref, pos: Pos) -> Val:
+    """Return the key that a walk over a dict is at."""
+    keys = known_keys(st, ref)
+    if keys is None or pos.kind != "i" or not isinstance(pos.index, int):
+        return frame.plain(UNKNOWN)
+    if pos.index >= len(keys):
+        return EMPTY
+    key = keys[pos.index].index
+    return single(frame.refs.const(key, const_type(key)), FRESH_PROV)
 
 
 def iterate_instance(frame: Frame, st: State, ref: Ref, pos: Pos, node: ir.Expr) -> Val:
@@ -218,7 +233,7 @@ def walked_refs(frame: Frame, st: State, val: Val) -> list[Ref]:
         kind = walk_kind(st, link.ref)
         if kind == "range":
             found.append(link.ref)
-        elif kind in {"enumerate", "zip", "iter", "map"}:
+        elif kind in {"enumerate", "zip", "iter", "map", "values", "items"}:
             for part in walk_parts(st, link.ref)[1 if kind == "map" else 0 :]:
                 found.extend(walked_refs(frame, st, part))
         elif kind == "" and not is_plain(frame.type_of(st, link.ref)):
@@ -233,7 +248,7 @@ def exact_length(frame: Frame, st: State, val: Val) -> int | None:
         kind = walk_kind(st, link.ref)
         if kind == "range":
             lengths.append(range_length(st, link.ref))
-        elif kind in {"enumerate", "iter", "reversed"}:
+        elif kind in {"enumerate", "iter", "reversed", "values", "items", "keys"}:
             parts = walk_parts(st, link.ref)
             lengths.append(exact_length(frame, st, parts[0]) if parts else None)
         elif kind == "zip":
@@ -246,7 +261,8 @@ def exact_length(frame: Frame, st: State, val: Val) -> int | None:
         elif kind:
             lengths.append(None)
         else:
-            lengths.append(known_length(st, link.ref))
+            keys = known_keys(st, link.ref)
+            lengths.append(len(keys) if keys is not None else known_length(st, link.ref))
     if len(lengths) == 1:
         return lengths[0]
     return None

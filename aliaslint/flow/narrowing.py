@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from aliaslint.flow.state import State
 from aliaslint.flow.values import EMPTY, Link, Ref, Val
@@ -13,6 +15,15 @@ from aliaslint.program.types import ARRAY, NOTHING, ClassOf, Ext, Inst, Type, is
 if TYPE_CHECKING:
     from aliaslint.flow.frame import Frame
 
+Comparison = Callable[[Any, Any], object]
+COMPARISONS: dict[str, Comparison] = {
+    "Eq": operator.eq,
+    "NotEq": operator.ne,
+    "Lt": operator.lt,
+    "LtE": operator.le,
+    "Gt": operator.gt,
+    "GtE": operator.ge,
+}
 PLAIN_CLASSES = frozenset(
     f"builtins.{n}" for n in ("int", "float", "bool", "str", "list", "tuple", "dict", "set")
 )
@@ -38,14 +49,18 @@ def narrow(frame: Frame, st: State, test: ir.Expr, truth: bool) -> bool:
         case ir.Name(name="TYPE_CHECKING") | ir.Attr(obj=ir.Name(), name="TYPE_CHECKING"):
             return not truth
         case ir.Name() | ir.Attr():
-            return narrow_none(frame, st, test, False) if truth else True
+            possible = narrow_none(frame, st, test, False) if truth else True
+            return possible and narrow_constants(frame, st, test, lambda v: bool(v) == truth)
         case ir.Walrus(target=ir.ToName(name=name, scope=scope, depth=depth), at=at):
             return narrow(frame, st, ir.Name(at, name, scope, depth), truth)
         case ir.Fresh(
             operands=(ir.Call(fn=ir.Name(name="type", scope="global"), args=(subject,)), kind),
             how="is" | "compare",
+            ops=() | ("Eq",),
         ):
             return narrow_class(frame, st, subject.value, kind, truth) if truth else True
+        case ir.Fresh(operands=(left, right), how="compare", ops=(op,)) if op in COMPARISONS:
+            return narrow_comparison(frame, st, left, COMPARISONS[op], right, truth)
         case _:
             return True
 
@@ -77,6 +92,58 @@ def keep(frame: Frame, st: State, expr: ir.Expr, wanted: object) -> bool:
         case _:
             pass
     return True
+
+
+def narrow_constants(
+    frame: Frame, st: State, expr: ir.Expr, wanted: Callable[[object], bool]
+) -> bool:
+    """Drop the constants that a local variable cannot be; what else it holds may be anything.
+
+    Attributes are left alone: a call that did not resolve may have set them.
+    """
+    if not isinstance(expr, ir.Name):
+        return True
+    return keep(frame, st, expr, lambda ref: all(wanted(value) for value in constant(ref)))
+
+
+def narrow_comparison(
+    frame: Frame, st: State, left: ir.Expr, holds: Comparison, right: ir.Expr, truth: bool
+) -> bool:
+    """`left op right`, where one of both is known."""
+
+    def agrees(a: object, b: object) -> bool:
+        try:
+            return bool(holds(a, b)) == truth
+        except TypeError:
+            return True
+
+    lefts, rights = known_constants(frame, st, left), known_constants(frame, st, right)
+    possible = True
+    if len(rights) == 1:
+        possible = narrow_constants(frame, st, left, lambda v: agrees(v, rights[0]))
+    if len(lefts) == 1 and possible:
+        possible = narrow_constants(frame, st, right, lambda v: agrees(lefts[0], v))
+    return possible
+
+
+def known_constants(frame: Frame, st: State, expr: ir.Expr) -> list[object]:
+    """Return the values that an expression may have, if each of them is known."""
+    match expr:
+        case ir.Const(value=value):
+            return [value]
+        case ir.Name(scope="local"):
+            values = [constant(link.ref) for link in current(frame, st, expr)]
+            return [value for one in values for value in one] if all(values) else []
+        case _:
+            return []
+
+
+def constant(ref: Ref) -> tuple[object, ...]:
+    """Return the value of a constant; nothing for what is none, or is not known."""
+    if ref.kind != "const" or not isinstance(ref.payload, tuple) or len(ref.payload) != 2:
+        return ()
+    value = ref.payload[1]
+    return () if value == "?" or not isinstance(value, (bool, int, float, str)) else (value,)
 
 
 def narrow_none(frame: Frame, st: State, expr: ir.Expr, is_none: bool) -> bool:

@@ -121,7 +121,10 @@ def emit(frame: Frame, stmt: ir.Emit, st: State) -> State | None:
     key = evaluate(frame, stmt.key, st) if stmt.key is not None else None
     loop = frame.loops[-1] if frame.loops else None
     if key is not None:
+        in_step = emitter.aligned and loop is not None and loop.generic
         for pos in index_keys(frame, st, emitter.target, key):
+            if pos == ANY and in_step and loop is not None:
+                pos = Pos("cur", loop.key)
             st.put(emitter.target, pos, join(st.peek(emitter.target, pos) or EMPTY, val))
         return st
     if emitter.aligned and loop is not None and loop.generic:
