@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from os.path import isfile
 from pathlib import Path
 
 from aliaslint.program.declared import Declared, Tier, narrowed, parsed, spelled
@@ -13,6 +14,15 @@ from aliaslint.program.declared import Declared, Tier, narrowed, parsed, spelled
 _INCLUDES = re.compile(r"^[ \t]*-(?:-requirement|-constraint|r|c)", re.MULTILINE)
 _INCLUDE = re.compile(r"(?:--(requirement|constraint)(?:\s*=\s*|\s+)|-([rc])\s*)(\S+)")
 _DEVELOPMENT = re.compile(r"dev|test|doc|lint|ci|bench|example", re.IGNORECASE)
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file, an empty one if there is no such file that can be read."""
+    try:
+        # Path.is_file raises for names that no path can have; others would wait for input.
+        return path.read_text(encoding="utf-8-sig", errors="replace") if isfile(path) else ""
+    except OSError:
+        return ""
 
 
 def included(path: Path, text: str) -> list[tuple[Path, bool]]:
@@ -97,10 +107,7 @@ class _Reader:
 
     def _text(self, path: Path) -> str:
         if path not in self.texts:
-            try:
-                self.texts[path] = path.read_text(encoding="utf-8-sig", errors="replace")
-            except OSError:
-                self.texts[path] = ""
+            self.texts[path] = text_of(path)
         return self.texts[path]
 
     def _read(self, path: Path, text: str) -> list[Declared]:

@@ -14,11 +14,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
 from aliaslint.program.declared import Declared, Tier, canonical, parsed, spelled
-from aliaslint.program.requirement_files import included, read_files, read_list
+from aliaslint.program.requirement_files import included, read_files, read_list, text_of
 
 LOCK_FILES = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "Pipfile.lock")
 PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py", "Pipfile")
@@ -52,7 +53,7 @@ def read_folder(folder: Path, name: str, *, locks_only: bool = False) -> list[De
     for path in metadata_files(folder):
         if locks_only and not _is_lock(path.name):
             continue
-        file = _File(path, _text(path), wanted)
+        file = _File(path, text_of(path), wanted)
         if path.name not in PROJECT_FILES and not _is_lock(path.name):
             texts[path] = file.text
             continue
@@ -60,7 +61,7 @@ def read_folder(folder: Path, name: str, *, locks_only: bool = False) -> list[De
         if file.screen.search(file.text):
             found += [declared for declared in _read(file) if declared.name == wanted]
     for other, tier in lists.items():
-        found += read_list(other, texts.pop(other, "") or _text(other), wanted, tier)
+        found += read_list(other, texts.pop(other, "") or text_of(other), wanted, tier)
     found += read_files(texts, wanted, lists)
     declares = [d for d in found if d.tier not in ("lock", "constraint")]
     return list(dict.fromkeys(d for d in found if d.tier != "constraint" or not declares))
@@ -72,21 +73,14 @@ def declaring_files(folder: Path) -> Iterator[Path]:
     for path in pending:  # It grows on the way.
         yield path
         others = [other for other, _ in _others(path)]
-        pending += [other for other in others if other not in pending and other.is_file()]
+        pending += [other for other in others if other not in pending and isfile(other)]
 
 
 def _others(path: Path) -> Iterable[tuple[Path, object]]:
     """Return the files that a file names, each one with what it is to it."""
     if path.name in PROJECT_FILES:
-        return _listed_files(path, _text(path))
-    return () if _is_lock(path.name) else included(path, _text(path))
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig", errors="replace")
-    except OSError:
-        return ""
+        return _listed_files(path, text_of(path))
+    return () if _is_lock(path.name) else included(path, text_of(path))
 
 
 def _line_of(text: str, entry: str, keys: Sequence[str]) -> int:

@@ -135,6 +135,15 @@ def test_requirements_file(
     assert declared(tmp_path, name, text) == wanted
 
 
+@pytest.mark.parametrize("name", ["x" * 300, ".", "/dev/zero", "https://example.org/all.txt", "\0"])
+def test_what_is_no_file_is_passed_over(tmp_path: Path, name: str) -> None:
+    (tmp_path / "requirements.txt").write_text(f"-r {name}\n-c {name}\nmlx\n")
+    (tmp_path / "setup.cfg").write_text(f"[options]\ninstall_requires = file: {name}\n")
+    assert [found.line for found in read_folder(tmp_path, "mlx")] == [3]
+    names = {path.name for path in declaring_files(tmp_path)}
+    assert names == {"requirements.txt", "setup.cfg"}
+
+
 Decided = list[tuple[str, int, str | None, str]]
 
 
