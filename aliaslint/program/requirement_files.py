@@ -11,8 +11,10 @@ from pathlib import Path
 
 from aliaslint.program.declared import Declared, Tier, narrowed, parsed, spelled
 
-_INCLUDES = re.compile(r"^[ \t]*-(?:-requirement|-constraint|r|c)", re.MULTILINE)
-_INCLUDE = re.compile(r"(?:--(requirement|constraint)(?:\s*=\s*|\s+)|-([rc])\s*)(\S+)")
+_INCLUDE = re.compile(
+    r"^[ \t]*(?:--(requirement|constraint)(?:[ \t]*=[ \t]*|[ \t]+)|-([rc])[ \t]*)(\S+)",
+    re.MULTILINE,
+)
 _DEVELOPMENT = re.compile(r"dev|test|doc|lint|ci|bench|example", re.IGNORECASE)
 
 
@@ -27,12 +29,9 @@ def text_of(path: Path) -> str:
 
 def included(path: Path, text: str) -> list[tuple[Path, bool]]:
     """Return the files that a requirements file names, with whether each one only constrains."""
-    if not _INCLUDES.search(text):
-        return []
-    matches = filter(None, (_INCLUDE.match(row) for _, row in _rows(text)))
     return [
         (Path(os.path.normpath(path.parent / m[3].strip("\"'"))), (m[1] or m[2])[0] == "c")
-        for m in matches
+        for m in _INCLUDE.finditer(text)
     ]
 
 

@@ -329,7 +329,7 @@ def _ini(text: str) -> dict[tuple[str, ...], str]:
 
 def _listed_files(path: Path, text: str) -> Iterator[tuple[Path, Tier]]:
     """Yield the files that metadata name as lists of dependencies: setuptools, hatch's plugin."""
-    if not _LISTS_FILES.search(text):
+    if path.name not in ("setup.cfg", "pyproject.toml") or not _LISTS_FILES.search(text):
         return
     if path.name == "setup.cfg":
         for keys, value in _ini(text).items():
