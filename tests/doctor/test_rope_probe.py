@@ -224,3 +224,40 @@ def test_reference_turns_a_pair_by_its_angle(traditional: bool) -> None:
     first, second = (cos(2), sin(2)), (cos(0.02), sin(0.02))
     wanted = [*first, *second] if traditional else [first[0], second[0], first[1], second[1]]
     assert given.reshape(-1).tolist() == pytest.approx(wanted, abs=1e-6)
+
+
+TURN = {"traditional": False, "base": 1e4, "scale": 1.0}
+
+
+def right(kernel: Kernel, x: Any, offset: Any) -> bool:
+    given = kernel(x, 8, **TURN, offset=offset)
+    return bool(mx.allclose(given, rope_kernels.rope(x, 8, **TURN, offset=offset), atol=1e-5))
+
+
+@pytest.mark.parametrize(
+    ("shape", "offset", "cured"),
+    [
+        ((4, 1, 8), 39, False),
+        ((1, 4, 1, 8), 39, True),
+        ((2, 4, 1, 8), 39, False),
+        ((2, 4, 1, 8), mx.array(39), False),
+        ((2, 4, 1, 8), mx.full((2,), 39), True),
+        ((2, 4, 2, 8), 39, True),
+        ((8, 2, 8), 39, True),
+    ],
+)
+def test_workarounds_for_the_single_token_defect(
+    shape: tuple[int, ...], offset: Any, cured: bool
+) -> None:
+    """What docs/two-bugs.md tells to do, and what it tells not to."""
+    x = mx.random.normal(shape, key=mx.random.key(0))
+    assert right(rope_kernels.single_token_defect, x, offset) is cured
+
+
+@pytest.mark.parametrize(
+    ("offset", "cured"),
+    [(mx.array([39]), False), (mx.array(39), True), (39, True), (mx.full((2,), 39), True)],
+)
+def test_workarounds_for_the_one_element_offset(offset: Any, cured: bool) -> None:
+    x = mx.random.normal((2, 4, 1, 8), key=mx.random.key(0))
+    assert right(rope_kernels.one_element_offset_defect, x, offset) is cured
