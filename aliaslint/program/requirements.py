@@ -26,6 +26,9 @@ PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py", "Pipfile")
 # In metadata that hold nothing of this no other file is named.
 _LISTS_FILES = re.compile(r"\bdynamic\b.*\bfile\b|=\s*file\s*:|requirements_txt", re.DOTALL)
 
+# What restricts an entry of poetry or pipenv to an environment.
+_ENVIRONMENT = ("markers", "python", "platform", "sys_platform", "python_version")
+
 
 @dataclass(frozen=True, slots=True)
 class _File:
@@ -267,7 +270,7 @@ def _tables(file: _File, keys: tuple[str, ...], tier: Tier) -> Iterator[Declared
             tag = re.fullmatch(r"v?(\d+(?:\.\d+)+)", str(_at(entry, "tag") or ""))
             specifier = _specifier(version) if version else (f"=={tag[1]}" if tag else None)
             shown = f"{name} = {json.dumps(version or entry)}"
-            marker = str(_at(entry, "markers") or "")
+            marker = " ".join(str(_at(entry, k)) for k in _ENVIRONMENT if _at(entry, k))
             place: Tier = "optional" if optional else tier
             yield Declared(file.wanted, specifier, file.path, line, shown, place, marker)
 

@@ -451,6 +451,13 @@ def test_lock_file_with_carriage_returns(tmp_path: Path, name: str, text: str, l
     assert [(d.pinned, d.line) for d in read_folder(tmp_path, "mlx-lm")] == [("0.31.3", line)]
 
 
+@pytest.mark.parametrize("key", ["python", "platform", "markers"])
+def test_alternatives_of_poetry_are_for_different_environments(tmp_path: Path, key: str) -> None:
+    entries = f'[{{version = "^0.30", {key} = "a"}}, {{version = "^0.32", {key} = "b"}}]'
+    (tmp_path / "pyproject.toml").write_text(f"[tool.poetry.dependencies]\nmlx-lm = {entries}\n")
+    assert admitted(read_folder(tmp_path, "mlx-lm"), RELEASES) == ["0.30.7", "0.32.0", "0.32.2"]
+
+
 def test_pipfile(tmp_path: Path) -> None:
     text = '[packages]\nmlx-lm = ">=0.31"\n[dev-packages]\nclick = "*"\n'
     assert declared(tmp_path, "Pipfile", text) == [(">=0.31", 2, "required")]
