@@ -47,7 +47,7 @@ from pathlib import Path
 from typing import Any
 
 from aliaslint.program import effect_tables
-from aliaslint.program.requirements import in_order
+from aliaslint.program.declared import in_order
 
 Step = dict[str, Any]
 Value = dict[str, Any]

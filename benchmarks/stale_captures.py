@@ -25,7 +25,7 @@ from packaging.version import InvalidVersion, Version
 
 from aliaslint import __version__
 from aliaslint.program import effect_tables, stale_captures
-from aliaslint.program.requirements import in_order
+from aliaslint.program.declared import in_order
 from benchmarks.accuracy.packages import Package, fetch
 from benchmarks.effect_tables import PACKAGE, version_of
 

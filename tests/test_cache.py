@@ -134,6 +134,28 @@ def test_a_change_of_the_project_is_analysed(
     assert counted.calls == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("requirements.txt", "-r needs/all.txt\n"),
+        ("requirements.txt", "mlx-lm\n-c needs/all.txt\n"),
+        ("setup.cfg", "[options]\ninstall_requires = file: needs/all.txt\n"),
+    ],
+)
+def test_a_change_of_an_included_file_is_analysed(
+    place: Path, counted: Counted, name: str, text: str
+) -> None:
+    (place / name).write_text(text)
+    (place / "needs").mkdir()
+    (place / "needs" / "all.txt").write_text("mlx-lm==0.31.3\n")
+    check(place)
+    check(place)
+    assert counted.calls == 1
+    (place / "needs" / "all.txt").write_text("mlx-lm>=0.32.0\n")
+    check(place)
+    assert counted.calls == 2
+
+
 def test_a_change_of_a_dependency_is_analysed(place: Path, counted: Counted) -> None:
     package = place / ".venv" / "lib" / "python3.11" / "site-packages" / "mlx_lm"
     package.mkdir(parents=True)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from aliaslint.program import effect_tables
+from aliaslint.program.declared import Declared, admitted, canonical, in_order
 from aliaslint.program.environments import (
     Installed,
     Site,
@@ -28,15 +29,7 @@ from aliaslint.program.environments import (
     site_folders,
     source_version,
 )
-from aliaslint.program.requirements import (
-    Declared,
-    admitted,
-    canonical,
-    in_order,
-    metadata_files,
-    read_folder,
-    read_metadata,
-)
+from aliaslint.program.requirements import declaring_files, read_folder, read_metadata
 
 Kind = Literal["shadowed", "source", "table", "none"]
 
@@ -161,7 +154,7 @@ def declarations_state(targets: Sequence[Path]) -> tuple[str, ...]:
     """
     found = []
     for folder in project_folders(targets):
-        for path in metadata_files(folder):
+        for path in declaring_files(folder):
             about = path.stat()
             found.append(f"{path}\0{about.st_size}\0{about.st_mtime_ns}")
     return tuple(found)

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from aliaslint.errors import UserError
-from aliaslint.program.requirements import canonical
+from aliaslint.program.declared import canonical
 
 ENVIRONMENT_NAME = ".venv"
 PROJECT_ENVIRONMENT_NAMES = ("venv", "env")  # They say less, so only in a project's folder.

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from aliaslint.program import effect_tables
+from aliaslint.program.declared import Declared, admitted, named
 from aliaslint.program.dependencies import nearest_declared, nearest_locked
-from aliaslint.program.requirements import Declared, admitted, named
 
 ROPE_FIX = "0.32.0"  # ml-explore/mlx#3498
 # What the package index had for Linux in late 2026; later releases have the fix. Versions that a

@@ -9,76 +9,113 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from os.path import isfile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-Tier = Literal["required", "pin", "lock", "optional"]
+from aliaslint.program.declared import Declared, Tier, canonical, parsed, spelled
+from aliaslint.program.requirement_files import included, read_files, read_list, text_of
 
 LOCK_FILES = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "Pipfile.lock")
 PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py", "Pipfile")
-_DEVELOPMENT = re.compile(r"dev|test|doc|lint|ci|bench|example", re.IGNORECASE)
-INCLUDES = re.compile(rb"^\s*(?:-r|-c|--requirement|--constraint)\b", re.MULTILINE)
-_TAG = re.compile(r"@v?(\d+(?:\.\d+)+)(?:$|[#&])")
+# In metadata that hold nothing of this no other file is named.
+_LISTS_FILES = re.compile(r"\bdynamic\b.*\bfile\b|=\s*file\s*:|requirements_txt", re.DOTALL)
+
+# What restricts an entry of poetry or pipenv to an environment.
+_ENVIRONMENT = ("markers", "python", "platform", "sys_platform", "python_version")
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
-    """One place in which a project says which versions of a package it wants.
+class _File:
+    """A file, and the normalised name of the package that is looked for."""
 
-    `specifier` is a PEP 440 specifier set, empty if every version is admitted and None if the
-    place names a source without a version (a git branch, a folder). `text` is the requirement
-    as messages quote it. `tier`: "required" of whoever installs the project, "pin" in a
-    requirements file, "lock" in a lock file, "optional" in an extra or a development group.
-    """
-
-    name: str
-    specifier: str | None
     path: Path
-    line: int
     text: str
-    tier: Tier
-    marker: str = ""
+    wanted: str
 
     @property
-    def pinned(self) -> str | None:
-        """The one version that the specifier admits, None if it is not of the form `==X`."""
-        match = re.fullmatch(r"={2,3}\s*([^,*\s]+)", self.specifier or "")
-        return match[1] if match else None
-
-
-def canonical(name: str) -> str:
-    """Return the normalised name of a distribution (PEP 503): `mlx_lm` gives `mlx-lm`."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    def screen(self) -> re.Pattern[str]:
+        return re.compile(spelled(self.wanted), re.IGNORECASE)
 
 
 def read_folder(folder: Path, name: str, *, locks_only: bool = False) -> list[Declared]:
-    """Return what the files directly in `folder` declare about the distribution `name`.
+    """Return what the files of `folder`, and those that they name, declare about `name`.
 
     A file that cannot be read or parsed declares nothing. `locks_only` leaves the files alone
     that would need a parser of requirements, whose import is a good part of a short run.
     """
     wanted = canonical(name)
-    screen = re.compile(_pattern(wanted).encode(), re.IGNORECASE)
     found: list[Declared] = []
+    texts: dict[Path, str] = {}
+    lists: dict[Path, Tier] = {}
     for path in metadata_files(folder):
         if locks_only and not _is_lock(path.name):
             continue
-        try:
-            data = path.read_bytes()
-        except OSError:
+        file = _File(path, text_of(path), wanted)
+        if path.name not in PROJECT_FILES and not _is_lock(path.name):
+            texts[path] = file.text
             continue
-        if screen.search(data) or (_is_requirements(path.name) and INCLUDES.search(data)):
-            text = data.decode("utf-8-sig", "replace")
-            found += [d for d in _read(path, text, wanted) if d.name == wanted]
-    return found
+        lists.update(_listed_files(path, file.text))
+        if file.screen.search(file.text):
+            found += [declared for declared in _read(file) if declared.name == wanted]
+    for other, tier in lists.items():
+        found += read_list(other, texts.pop(other, "") or text_of(other), wanted, tier)
+    found += read_files(texts, wanted, lists)
+    declares = [d for d in found if d.tier not in ("lock", "constraint")]
+    return list(dict.fromkeys(d for d in found if d.tier != "constraint" or not declares))
 
 
-def _pattern(wanted: str) -> str:
-    """Return a pattern for the ways to write a normalised name."""
-    return "[-_.]+".join(map(re.escape, wanted.split("-")))
+def declaring_files(folder: Path) -> Iterator[Path]:
+    """Yield the metadata files of a folder, and the files that these name or include."""
+    pending = list(metadata_files(folder))
+    for path in pending:  # It grows on the way.
+        yield path
+        others = [other for other, _ in _others(path)]
+        pending += [other for other in others if other not in pending and isfile(other)]
+
+
+def _others(path: Path) -> Iterable[tuple[Path, object]]:
+    """Return the files that a file names, each one with what it is to it."""
+    if path.name in PROJECT_FILES:
+        return _listed_files(path, text_of(path))
+    return () if _is_lock(path.name) else included(path, text_of(path))
+
+
+def _line_of(text: str, entry: str, keys: Sequence[str]) -> int:
+    """Return the line on which an entry of the list at `keys` stands, as far as text can tell."""
+    start = _position(text, keys)
+    bare, escaped = re.escape(entry), re.escape(entry.replace('"', '\\"'))
+    forms = [rf"(?<=[=:\n])[ \t]*{bare}[ \t]*$", rf"[\"']{bare}[\"']", rf"\"{escaped}\""]
+    found = (re.compile(form, re.MULTILINE).search(text, start) for form in forms)
+    return _line_at(text, next((m.end() for m in found if m), start))
+
+
+def _position(text: str, keys: Sequence[str]) -> int:
+    """Return where a TOML or INI text sets the key at a path of tables, as far as text can tell."""
+    position = 0
+    names = [rf"[\"']?{re.escape(key)}[\"']?" for key in keys]
+    for size in range(len(keys), 0, -1):
+        dotted = r"[ \t]*\.[ \t]*".join(names[:size])
+        header = rf"^[ \t]*\[+[ \t]*{dotted}[ \t]*\]"
+        if match := re.search(header, text, re.MULTILINE):
+            position, names = match.end(), names[size:]
+            break
+    for name in names:
+        key = rf"^[ \t]*(?:[\w\"'-]+[ \t]*\.[ \t]*)*{name}[ \t]*[.=:]|[{{,]\s*{name}[ \t]*="
+        form = re.compile(key, re.MULTILINE | re.IGNORECASE)
+        if match := form.search(text, position):
+            # Of a dotted key the next part is on the same line.
+            position = match.start() if match[0].endswith(".") else match.end()
+    return position
+
+
+def _line_at(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
 
 
 def read_metadata(path: Path, name: str) -> list[Declared]:
@@ -89,59 +126,14 @@ def read_metadata(path: Path, name: str) -> list[Declared]:
     except OSError:
         return []
     found: list[Declared] = []
-    wants = re.compile(rf"requires-dist:\s*{_pattern(wanted)}(?![\w.-])", re.IGNORECASE)
+    wants = re.compile(rf"requires-dist:\s*{spelled(wanted)}(?![\w.-])", re.IGNORECASE)
     for number, line in enumerate(text.splitlines(), start=1):
         if not line:  # The description follows.
             break
         if wants.match(line):
             tier: Tier = "optional" if "extra ==" in line else "required"
-            found += _parsed(line.partition(":")[2], path, number, tier)
+            found += parsed(line.partition(":")[2], path, number, tier)
     return [d for d in found if d.name == wanted]
-
-
-def admitted(declared: Sequence[Declared], releases: Iterable[str]) -> list[str]:
-    """Return the `releases` that the declarations admit, lowest first.
-
-    What is required decides; pins, then locks, then extras only where nothing is required.
-    Declarations of one tier with the same environment marker hold together; those with
-    different markers stand for different environments, and each admits its own versions.
-    """
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    for tier in ("required", "pin", "lock", "optional"):
-        groups: dict[str, list[str]] = {}
-        for item in declared:
-            if item.tier == tier and item.specifier is not None:
-                groups.setdefault(item.marker, []).append(item.specifier)
-        if groups:
-            try:
-                sets = [SpecifierSet(",".join(filter(None, g))) for g in groups.values()]
-            except InvalidSpecifier:
-                return []
-            return [r for r in in_order(releases) if any(s.contains(r) for s in sets)]
-    return []
-
-
-def named(declared: Iterable[Declared]) -> set[str]:
-    """Return the versions that the specifiers name, of `==0.31.*` its first one."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.version import InvalidVersion, Version
-
-    found = set()
-    for item in declared:
-        try:
-            versions = [s.version.removesuffix(".*") for s in SpecifierSet(item.specifier or "")]
-            found |= {version for version in versions if Version(version)}
-        except (InvalidSpecifier, InvalidVersion):
-            continue
-    return found
-
-
-def in_order(versions: Iterable[str]) -> list[str]:
-    """Return versions sorted, lowest first."""
-    from packaging.version import Version
-
-    return sorted(versions, key=Version)
 
 
 def metadata_files(folder: Path) -> Iterator[Path]:
@@ -166,124 +158,62 @@ def _is_requirements(name: str) -> bool:
     return stem.endswith((".txt", ".in")) and ("requirements" in stem or "constraints" in stem)
 
 
-def _read(path: Path, text: str, wanted: str) -> list[Declared]:
-    if path.name == "pyproject.toml":
-        return list(_pyproject(path, text))
-    if path.name == "setup.cfg":
-        return list(_setup_cfg(path, text))
-    if path.name == "setup.py":
-        return list(_setup_py(path, text))
-    if path.name == "Pipfile":
-        return list(_pipfile(path, text))
-    if path.name == "Pipfile.lock":
-        return list(_pipfile_lock(path, text))
-    if path.suffix in (".lock", ".toml"):
-        return list(_lock(path, text, wanted))
-    return list(_requirements(path, text))
+def _read(file: _File) -> Iterator[Declared]:
+    match file.path.name:
+        case "pyproject.toml":
+            yield from _pyproject(file)
+        case "setup.cfg":
+            yield from _setup_cfg(file)
+        case "setup.py":
+            yield from _setup_py(file)
+        case "Pipfile":
+            yield from _tables(file, ("packages",), "required")
+            yield from _tables(file, ("dev-packages",), "optional")
+        case "Pipfile.lock":
+            yield from _pipfile_lock(file)
+        case _:
+            yield from _lock(file)
 
 
-def _lock(path: Path, text: str, wanted: str) -> Iterator[Declared]:
+def _lock(file: _File) -> Iterator[Declared]:
     """Scan the `[[package]]` blocks of uv, poetry and pdm, `[[packages]]` of PEP 751."""
     pattern = re.compile(
         r'^\[\[packages?\]\]\s*\n(?:(?!\[).*\n)*?name\s*=\s*"([^"]+)"'
         r'(?:\n(?!\[).*)*?\nversion\s*=\s*"([^"]+)"',
         re.MULTILINE,
     )
-    for match in pattern.finditer(text.replace("\r\n", "\n")):
-        if canonical(match[1]) == wanted:
-            line = text.count("\n", 0, match.start(1)) + 1
-            yield _pin(wanted, match[2], path, line, "lock")
+    for match in pattern.finditer(file.text):
+        if canonical(match[1]) == file.wanted:
+            yield _locked(file, match[2], _line_at(file.text, match.start(1)))
 
 
-def _pin(name: str, version: str, path: Path, line: int, tier: Tier) -> Declared:
+def _locked(file: _File, version: str, line: int) -> Declared:
     # One marker for each version: several versions of a lock are alternatives.
-    return Declared(name, f"=={version}", path, line, f"{name}=={version}", tier, version)
+    text = f"{file.wanted}=={version}"
+    return Declared(file.wanted, f"=={version}", file.path, line, text, "lock", version)
 
 
-def _pipfile_lock(path: Path, text: str) -> Iterator[Declared]:
+def _pipfile_lock(file: _File) -> Iterator[Declared]:
     try:
-        content = json.loads(text)
+        content = json.loads(file.text)
     except ValueError:
         return
     for section in ("default", "develop"):
-        packages = content.get(section) if isinstance(content, dict) else None
-        for name, entry in (packages if isinstance(packages, dict) else {}).items():
-            version = entry.get("version", "") if isinstance(entry, dict) else ""
-            if version.startswith("=="):
-                line = _line_of(text, f'"{name}"')
-                yield _pin(canonical(name), version[2:], path, line, "lock")
+        packages = _at(content, section)
+        for name, entry in packages.items() if isinstance(packages, dict) else ():
+            version = str(_at(entry, "version") or "")
+            if canonical(name) == file.wanted and version.startswith("=="):
+                start = max(file.text.find(f'"{section}"'), 0)
+                line = _line_at(file.text, max(file.text.find(f'"{name}"', start), 0))
+                yield _locked(file, version[2:], line)
 
 
-def _requirements(path: Path, text: str, seen: frozenset[Path] = frozenset()) -> Iterator[Declared]:
-    """Read a requirements file and those that it includes. Constraints count as pins only."""
-    joined = re.sub(r"\\\r?\n", lambda m: " " * len(m[0]) + "\v", text)
-    number = 1
-    for raw in joined.splitlines(keepends=False) if "\v" not in joined else _logical(joined):
-        start, number = number, number + 1 + raw.count("\v")
-        line = re.sub(r"(^|\s)#.*", "", raw.replace("\v", "")).strip()
-        include = re.match(r"(?:-r|--requirement|-c|--constraint)[ =]\s*(\S+)", line)
-        if include:
-            yield from _included(path, path.parent / include[1], seen)
-        elif line and not line.startswith("-"):
-            line = re.split(r"\s--?\w", line)[0]
-            for item in _parsed(line, path, start, "required"):
-                if tier := _requirements_tier(path, item):
-                    marker = item.marker or (item.pinned or "")
-                    yield Declared(item.name, item.specifier, path, start, item.text, tier, marker)
-
-
-def _logical(joined: str) -> list[str]:
-    """Split at line ends but not at the vertical tabs that stand for continued lines."""
-    return re.split(r"\r\n|\r|\n", joined)
-
-
-def _included(path: Path, other: Path, seen: frozenset[Path]) -> Iterator[Declared]:
-    if other.parent == path.parent and _is_requirements(other.name):
-        return  # It is read for itself.
-    if other in seen or not other.is_file():
-        return
-    text = other.read_text(encoding="utf-8", errors="replace")
-    yield from _requirements(other, text, seen | {other})
-
-
-def _requirements_tier(path: Path, item: Declared) -> Tier | None:
-    if item.pinned:
-        return "pin"
-    if "constraint" in path.name.lower():
-        return None
-    return "optional" if _DEVELOPMENT.search(path.stem.replace("requirements", "")) else "required"
-
-
-def _parsed(text: str, path: Path, line: int, tier: Tier) -> list[Declared]:
-    """Return the requirement in `text` (PEP 508, or a bare URL with an egg name), if it is one."""
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    text = text.strip()
-    egg = re.search(r"[#&]egg=([\w.-]+)", text)
-    try:
-        wanted = Requirement(f"{egg[1]} @ {text}" if egg and "@ " not in text else text)
-    except InvalidRequirement:
-        return []
-    specifier: str | None = str(wanted.specifier)
-    if wanted.url:
-        tag = _TAG.search(wanted.url)
-        specifier = f"=={tag[1]}" if tag else None
-    quoted = text.partition(";")[0].strip()
-    marker = str(wanted.marker or "")
-    return [Declared(canonical(wanted.name), specifier, path, line, quoted, tier, marker)]
-
-
-def _line_of(text: str, part: str) -> int:
-    """Return the first line that holds `part`, 1 if there is none."""
-    index = text.find(part)
-    return text.count("\n", 0, index) + 1 if index >= 0 else 1
-
-
-def _toml(path: Path, text: str) -> Mapping[str, Any]:
+@lru_cache(maxsize=4)  # One text is asked for several packages.
+def _toml(text: str) -> Mapping[str, Any]:
     from aliaslint.source.config import ConfigError, load_toml
 
     try:
-        return load_toml(path, text.encode())
+        return load_toml(Path(), text.encode())
     except ConfigError:
         return {}
 
@@ -295,106 +225,142 @@ def _at(table: object, *keys: str) -> Any:
     return table
 
 
-def _listed(path: Path, text: str, entries: object, tier: Tier) -> Iterator[Declared]:
-    for entry in entries if isinstance(entries, list) else []:
-        if isinstance(entry, str):
-            yield from _parsed(entry, path, _line_of(text, entry), tier)
+def _below(content: object, *keys: str) -> list[tuple[str, ...]]:
+    """Return the paths of what stands in the table at a path."""
+    table = _at(content, *keys)
+    return [(*keys, name) for name in table] if isinstance(table, dict) else []
 
 
-def _pyproject(path: Path, text: str) -> Iterator[Declared]:
-    content = _toml(path, text)
-    yield from _listed(path, text, _at(content, "project", "dependencies"), "required")
-    groups = [
-        _at(content, "project", "optional-dependencies"),
-        _at(content, "dependency-groups"),
-        _at(content, "tool", "pdm", "dev-dependencies"),
+def _pyproject(file: _File) -> Iterator[Declared]:
+    content = _toml(file.text)
+    optional = [
+        *_below(content, "project", "optional-dependencies"),
+        *_below(content, "dependency-groups"),
+        *_below(content, "tool", "pdm", "dev-dependencies"),
+        *((*keys, "dependencies") for keys in _below(content, "tool", "hatch", "envs")),
+        ("tool", "uv", "dev-dependencies"),
     ]
-    environments = _at(content, "tool", "hatch", "envs")
-    if isinstance(environments, dict):
-        groups += [{"dependencies": _at(env, "dependencies")} for env in environments.values()]
-    for group in groups:
-        for entries in group.values() if isinstance(group, dict) else ():
-            yield from _listed(path, text, entries, "optional")
-    dev = _at(content, "tool", "uv", "dev-dependencies")
-    yield from _listed(path, text, dev, "optional")
-    yield from _poetry(path, text, _at(content, "tool", "poetry"))
+    required = ("project", "dependencies")
+    yield from _listed(file, _at(content, *required), required, "required")
+    for keys in optional:
+        yield from _listed(file, _at(content, *keys), keys, "optional")
+    poetry = ("tool", "poetry")
+    yield from _tables(file, (*poetry, "dependencies"), "required")
+    for keys in [poetry, *_below(content, *poetry, "group")]:
+        table = "dev-dependencies" if keys == poetry else "dependencies"
+        yield from _tables(file, (*keys, table), "optional")
 
 
-def _poetry(path: Path, text: str, poetry: object) -> Iterator[Declared]:
-    yield from _tables(path, text, _at(poetry, "dependencies"), "required")
-    yield from _tables(path, text, _at(poetry, "dev-dependencies"), "optional")
-    groups = _at(poetry, "group")
-    for group in groups.values() if isinstance(groups, dict) else ():
-        yield from _tables(path, text, _at(group, "dependencies"), "optional")
+def _listed(file: _File, entries: object, keys: Sequence[str], tier: Tier) -> Iterator[Declared]:
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, str) and file.screen.search(entry):
+            yield from parsed(entry, file.path, _line_of(file.text, entry, keys), tier)
 
 
-def _pipfile(path: Path, text: str) -> Iterator[Declared]:
-    content = _toml(path, text)
-    yield from _tables(path, text, _at(content, "packages"), "required")
-    yield from _tables(path, text, _at(content, "dev-packages"), "optional")
-
-
-def _tables(path: Path, text: str, table: object, tier: Tier) -> Iterator[Declared]:
+def _tables(file: _File, keys: tuple[str, ...], tier: Tier) -> Iterator[Declared]:
     """Read `name = "^1.2"` and `name = {version = "...", optional = true}` of poetry and pipenv."""
+    table = _at(_toml(file.text), *keys)
     for name, value in table.items() if isinstance(table, dict) else ():
-        line = next(
-            (n for n, row in enumerate(text.splitlines(), 1) if re.match(rf'"?{name}"?\s*=', row)),
-            1,
-        )
+        if canonical(name) != file.wanted:
+            continue
+        line = _line_at(file.text, _position(file.text, (*keys, name)))
         for entry in value if isinstance(value, list) else [value]:
             version = entry if isinstance(entry, str) else _at(entry, "version") or None
             optional = bool(_at(entry, "optional"))
             tag = re.fullmatch(r"v?(\d+(?:\.\d+)+)", str(_at(entry, "tag") or ""))
             specifier = _specifier(version) if version else (f"=={tag[1]}" if tag else None)
             shown = f"{name} = {json.dumps(version or entry)}"
-            marker = str(_at(entry, "markers") or "")
+            marker = " ".join(str(_at(entry, k)) for k in _ENVIRONMENT if _at(entry, k))
             place: Tier = "optional" if optional else tier
-            yield Declared(canonical(name), specifier, path, line, shown, place, marker)
+            yield Declared(file.wanted, specifier, file.path, line, shown, place, marker)
 
 
 def _specifier(version: str) -> str:
-    """Return the PEP 440 form of a version constraint of poetry or pipenv.
+    """Return the specifiers for a version constraint of poetry or pipenv.
 
-    `^1.2` keeps the first part that is not zero, `~1.2` the first two, a bare version is exact.
+    `^1.2` keeps the first part that is not zero, `~1.2` the first two, a bare version is exact;
+    `|` or `||` separates alternatives, a comma or a space what holds together.
     """
-    parts = [part.strip() for part in version.split(",")]
+    alternatives = re.split(r"\s*\|\|?\s*", version.strip())
+    return "||".join(map(_specifiers_together, alternatives))
+
+
+def _specifiers_together(version: str) -> str:
+    parts = re.split(r"[,\s]+", re.sub(r"([\^~=<>!])\s+", r"\1", version))
     return ",".join(filter(None, map(_specifier_part, parts)))
 
 
 def _specifier_part(part: str) -> str:
     if part in ("*", ""):
         return ""
-    match = re.fullmatch(r"(\^|~)\s*([\d.]+)", part)
+    match = re.fullmatch(r"(\^|~)v?(\d+(?:\.\d+)*)(.*)", part)
     if match is None:
-        return f"=={part}" if part[0].isdigit() else part
-    numbers = [int(n) for n in match[2].split(".") if n]
+        part = re.sub(r"^=(?!=)|^(?=\d)", "==", re.sub(r"\.[xX]$", ".*", part))
+        return part.replace("<>", "!=")
+    numbers = [int(n) for n in match[2].split(".")]
     keep = min(1, len(numbers) - 1)
     if match[1] == "^":
         keep = next((i for i, n in enumerate(numbers) if n), len(numbers) - 1)
     upper = [*numbers[:keep], numbers[keep] + 1]
-    return f">={match[2]},<{'.'.join(map(str, upper))}"
+    return f">={match[2]}{match[3]},<{'.'.join(map(str, upper))}"
 
 
-def _setup_cfg(path: Path, text: str) -> Iterator[Declared]:
+def _setup_cfg(file: _File) -> Iterator[Declared]:
+    for keys, value in _ini(file.text).items():
+        tier: Tier = "required" if keys[0] == "options" else "optional"
+        if not value.startswith("file:"):
+            rows = [row.strip() for row in value.splitlines()]
+            yield from _listed(file, rows, keys, tier)
+
+
+def _ini(text: str) -> dict[tuple[str, ...], str]:
+    """Return what a setup.cfg says about dependencies, by section and key."""
     import configparser
 
     parser = configparser.ConfigParser(interpolation=None)
     try:
         parser.read_string(text)
     except configparser.Error:
-        return
-    required = parser.get("options", "install_requires", fallback="").splitlines()
-    yield from _listed(path, text, [r.strip() for r in required if r.strip()], "required")
+        return {}
     extras = "options.extras_require"
-    for _, value in parser.items(extras) if parser.has_section(extras) else []:
-        rows = [r.strip() for r in value.splitlines() if r.strip()]
-        yield from _listed(path, text, rows, "optional")
+    required = ("options", "install_requires")
+    found: dict[tuple[str, ...], str] = {required: parser.get(*required, fallback="")}
+    for name in parser.options(extras) if parser.has_section(extras) else ():
+        found[extras, name] = parser.get(extras, name)
+    return found
 
 
-def _setup_py(path: Path, text: str) -> Iterator[Declared]:
+def _listed_files(path: Path, text: str) -> Iterator[tuple[Path, Tier]]:
+    """Yield the files that metadata name as lists of dependencies: setuptools, hatch's plugin."""
+    if path.name not in ("setup.cfg", "pyproject.toml") or not _LISTS_FILES.search(text):
+        return
+    if path.name == "setup.cfg":
+        for keys, value in _ini(text).items():
+            if value.startswith("file:"):
+                names = re.split(r"[,\n]", value.removeprefix("file:"))
+                yield from _beside(path, names, "required" if keys[0] == "options" else "optional")
+    if path.name == "pyproject.toml":
+        content = _toml(text)
+        dynamic = ("tool", "setuptools", "dynamic")
+        plugin = ("tool", "hatch", "metadata", "hooks", "requirements_txt")
+        yield from _beside(path, _at(content, *dynamic, "dependencies", "file"), "required")
+        yield from _beside(path, _at(content, *plugin, "files"), "required")
+        for keys in _below(content, *dynamic, "optional-dependencies"):
+            yield from _beside(path, _at(content, *keys, "file"), "optional")
+        for keys in _below(content, *plugin, "optional-dependencies"):
+            yield from _beside(path, _at(content, *keys), "optional")
+
+
+def _beside(path: Path, names: object, tier: Tier) -> Iterator[tuple[Path, Tier]]:
+    for name in [names] if isinstance(names, str) else names if isinstance(names, list) else []:
+        if isinstance(name, str) and name.strip():
+            yield Path(os.path.normpath(path.parent / name.strip())), tier
+
+
+def _setup_py(file: _File) -> Iterator[Declared]:
     """Read the literal arguments of `setup(...)`; names that are bound to literals count."""
     try:
-        tree = ast.parse(text)
+        tree = ast.parse(file.text)
     except (SyntaxError, ValueError):
         return
     names: dict[str, ast.expr] = {}
@@ -407,14 +373,14 @@ def _setup_py(path: Path, text: str) -> Iterator[Declared]:
                 tier: Tier = "required" if keyword.arg == "install_requires" else "optional"
                 if keyword.arg in ("install_requires", "extras_require"):
                     for value, line in _strings(keyword.value, names):
-                        yield from _parsed(value, path, line, tier)
+                        yield from parsed(value, file.path, line, tier)
 
 
 def _strings(node: ast.expr, names: Mapping[str, ast.expr]) -> Iterator[tuple[str, int]]:
     """Yield the strings in an expression made of literals, with their lines."""
     match node:
         case ast.Constant(value=str(value)):
-            yield value, node.lineno
+            yield from ((row, line) for line, row in enumerate(value.split("\n"), node.lineno))
         case ast.JoinedStr():
             text = _joined(node, names)
             if text is not None:

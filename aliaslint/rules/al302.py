@@ -24,7 +24,9 @@ RULE = Rule(
 Finds declared dependencies (pyproject.toml, setup.cfg, a literal setup.py, requirements files,
 lock files) that admit MLX below 0.32.0, directly or through the floor that mlx-lm sets, in a
 project that decodes batches with a scalar RoPE offset: code names caches, generators or steps of
-a batch, and some RoPE call may get one offset for all rows and a single token.""",
+a batch, and some RoPE call may get one offset for all rows and a single token. Files that the
+metadata name as lists of dependencies are read (setuptools, hatch), and constraints of a
+requirements file (`-c`) narrow what it requires; the finding stands where that is decided.""",
     why="""\
 See AL301. The source may be right at every rank and still be wrong with such a version when more
 than one sequence is decoded.""",

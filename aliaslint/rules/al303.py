@@ -7,8 +7,8 @@ from pathlib import Path
 
 from aliaslint.findings import Finding
 from aliaslint.program import stale_captures
+from aliaslint.program.declared import Declared, admitted, canonical
 from aliaslint.program.dependencies import nearest_declared, nearest_locked, project_folders
-from aliaslint.program.requirements import Declared, admitted, canonical
 from aliaslint.rules import Project, Rule
 
 RULE = Rule(

@@ -40,6 +40,21 @@ def ignores_scale(x: Any, dims: int, **options: Any) -> Any:
     return rope_kernels.rope(x, dims, **{**options, "scale": 1.0})
 
 
+def ignores_base(x: Any, dims: int, **options: Any) -> Any:
+    plain = {} if options["base"] is None else {"base": 1e4}
+    return rope_kernels.rope(x, dims, **{**options, **plain})
+
+
+def takes_frequencies_for_rates(x: Any, dims: int, **options: Any) -> Any:
+    freqs = options.pop("freqs", None)
+    return rope_kernels.rope(x, dims, **options, freqs=None if freqs is None else 1 / freqs)
+
+
+def spoils_features_beyond_dims(x: Any, dims: int, **options: Any) -> Any:
+    result = rope_kernels.rope(x, dims, **options)
+    return mx.concatenate([result[..., :dims], result[..., dims:] + 1], axis=-1)
+
+
 def ignores_batch_at_any_length(x: Any, dims: int, **options: Any) -> Any:
     result = rope_kernels.rope(x, dims, **options)
     return mx.concatenate([result[:1], x[1:]])
@@ -48,6 +63,11 @@ def ignores_batch_at_any_length(x: Any, dims: int, **options: Any) -> Any:
 def wrong_only_for_bfloat16(x: Any, dims: int, **options: Any) -> Any:
     result = rope_kernels.rope(x, dims, **options)
     return result + 0.5 if x.dtype == mx.bfloat16 else result
+
+
+def wrong_only_for_float16(x: Any, dims: int, **options: Any) -> Any:
+    result = rope_kernels.rope(x, dims, **options)
+    return result + 0.1 if x.dtype == mx.float16 else result
 
 
 def not_a_number(x: Any, dims: int, **options: Any) -> Any:
@@ -63,6 +83,16 @@ def test_grid_holds_every_offset_and_form() -> None:
 def test_grid_holds_every_shape_in_every_layout() -> None:
     seen = {(c.function, c.rank, c.batch, c.length, c.layout) for c in rope_probe.grid()}
     assert len(seen) == 2 * 2 * 2 * 3 * 3
+
+
+def test_grid_holds_every_variant_and_type_for_both_functions() -> None:
+    seen = {(call.function, call.variant, call.dtype) for call in rope_probe.grid()}
+    both = [("plain", "float32"), ("plain", "float16"), ("plain", "bfloat16")]
+    both += [("base", "float32"), ("scale", "float32"), ("partial", "float32")]
+    functions = ("mx.fast.rope", "nn.RoPE")
+    # nn.RoPE takes no freqs.
+    wanted = {(f, *pair) for f in functions for pair in both}
+    assert seen == {*wanted, ("mx.fast.rope", "freqs", "float32")}
 
 
 def test_grid_has_no_call_twice() -> None:
@@ -130,8 +160,12 @@ def test_both_known_defects_at_once_are_both_named() -> None:
         swapped_halves,
         late_by_one,
         ignores_scale,
+        ignores_base,
+        takes_frequencies_for_rates,
+        spoils_features_beyond_dims,
         ignores_batch_at_any_length,
         wrong_only_for_bfloat16,
+        wrong_only_for_float16,
         not_a_number,
     ],
 )
@@ -190,3 +224,40 @@ def test_reference_turns_a_pair_by_its_angle(traditional: bool) -> None:
     first, second = (cos(2), sin(2)), (cos(0.02), sin(0.02))
     wanted = [*first, *second] if traditional else [first[0], second[0], first[1], second[1]]
     assert given.reshape(-1).tolist() == pytest.approx(wanted, abs=1e-6)
+
+
+TURN = {"traditional": False, "base": 1e4, "scale": 1.0}
+
+
+def right(kernel: Kernel, x: Any, offset: Any) -> bool:
+    given = kernel(x, 8, **TURN, offset=offset)
+    return bool(mx.allclose(given, rope_kernels.rope(x, 8, **TURN, offset=offset), atol=1e-5))
+
+
+@pytest.mark.parametrize(
+    ("shape", "offset", "cured"),
+    [
+        ((4, 1, 8), 39, False),
+        ((1, 4, 1, 8), 39, True),
+        ((2, 4, 1, 8), 39, False),
+        ((2, 4, 1, 8), mx.array(39), False),
+        ((2, 4, 1, 8), mx.full((2,), 39), True),
+        ((2, 4, 2, 8), 39, True),
+        ((8, 2, 8), 39, True),
+    ],
+)
+def test_workarounds_for_the_single_token_defect(
+    shape: tuple[int, ...], offset: Any, cured: bool
+) -> None:
+    """What docs/two-bugs.md tells to do, and what it tells not to."""
+    x = mx.random.normal(shape, key=mx.random.key(0))
+    assert right(rope_kernels.single_token_defect, x, offset) is cured
+
+
+@pytest.mark.parametrize(
+    ("offset", "cured"),
+    [(mx.array([39]), False), (mx.array(39), True), (39, True), (mx.full((2,), 39), True)],
+)
+def test_workarounds_for_the_one_element_offset(offset: Any, cured: bool) -> None:
+    x = mx.random.normal((2, 4, 1, 8), key=mx.random.key(0))
+    assert right(rope_kernels.one_element_offset_defect, x, offset) is cured

@@ -483,6 +483,90 @@ def test_al302_sees_a_lock_file_beside_a_good_floor(tmp_path: Path) -> None:
     assert found == [("uv.lock", 2)]
 
 
+DYNAMIC = '[tool.setuptools.dynamic]\ndependencies = {file = ["needs.txt"]}\n'
+ELSEWHERE: list[tuple[dict[str, str], list[tuple[str, int, str]]]] = [
+    (
+        {"pyproject.toml": DYNAMIC, "needs.txt": "numpy\nPACKAGE>=0.30\n"},
+        [("needs.txt", 2, "PACKAGE>=0.30")],
+    ),
+    ({"pyproject.toml": DYNAMIC, "needs.txt": "PACKAGE>=0.32\n"}, []),
+    (
+        {"setup.cfg": "[options]\ninstall_requires = file: needs.txt\n", "needs.txt": "PACKAGE\n"},
+        [("needs.txt", 1, "PACKAGE")],
+    ),
+    ({"requirements.txt": "PACKAGE\n-c limits.txt\n", "limits.txt": "PACKAGE>=0.32\n"}, []),
+    (
+        {"requirements.txt": "PACKAGE\n-c limits.txt\n", "limits.txt": "\nPACKAGE<0.32\n"},
+        [("limits.txt", 2, "PACKAGE<0.32")],
+    ),
+    (
+        {"requirements.txt": "PACKAGE>=0.31\n-c limits.txt\n", "limits.txt": "PACKAGE<1\n"},
+        [("requirements.txt", 1, "PACKAGE>=0.31")],
+    ),
+    # Another package may bring it along.
+    (
+        {"requirements.txt": "server\n-c limits.txt\n", "limits.txt": "PACKAGE<0.32\n"},
+        [("limits.txt", 1, "PACKAGE<0.32")],
+    ),
+    (
+        {"pyproject.toml": '[tool.poetry.dependencies]\nPACKAGE = "^0.31 || ^0.32"\n'},
+        [("pyproject.toml", 2, 'PACKAGE = "^0.31 || ^0.32"')],
+    ),
+    ({"pyproject.toml": '[tool.poetry.dependencies]\nPACKAGE = "~0.32.0 || ^0.33"\n'}, []),
+]
+
+
+def places(folder: Path, code: str, package: str, files: dict[str, str], rule: str) -> list[object]:
+    """Write a project, and return where the rule finds which declaration."""
+    (folder / "m.py").write_text(code)
+    for name, text in files.items():
+        (folder / name).write_text(text.replace("PACKAGE", package))
+    found = [f for f in check(folder) if f.code == rule]
+    return [(f.path.name, f.span.line, f.message.split("`")[1]) for f in found]
+
+
+@pytest.mark.parametrize(("files", "wanted"), ELSEWHERE)
+def test_al302_stands_where_versions_are_decided(
+    tmp_path: Path, files: dict[str, str], wanted: list[tuple[str, int, str]]
+) -> None:
+    code = f"import mlx.core as mx\n\n\n{BATCHES}"
+    named = [(name, line, text.replace("PACKAGE", "mlx")) for name, line, text in wanted]
+    assert places(tmp_path, code, "mlx", files, "AL302") == named
+
+
+@pytest.mark.parametrize(("files", "wanted"), ELSEWHERE)
+@pytest.mark.usefixtures("table")
+def test_al303_stands_where_versions_are_decided(
+    tmp_path: Path, files: dict[str, str], wanted: list[tuple[str, int, str]]
+) -> None:
+    named = [(name, line, text.replace("PACKAGE", "mlx-lm")) for name, line, text in wanted]
+    assert places(tmp_path, SERVES, "mlx-lm", files, "AL303") == named
+
+
+@pytest.mark.parametrize(("files", "wanted"), ELSEWHERE)
+def test_al301_rests_on_what_files_elsewhere_admit(
+    tmp_path: Path, files: dict[str, str], wanted: list[tuple[str, int, str]]
+) -> None:
+    code = f"import mlx.core as mx\n\n\n{FOLDED}"
+    assert len(places(tmp_path, code, "mlx", files, "AL301")) == len(wanted)
+
+
+@pytest.mark.parametrize(
+    ("limit", "wanted"),
+    [
+        ("mlx>=0.32", []),
+        ("mlx<0.32", [("limits.txt", 1, "mlx<0.32")]),
+        ("click", [("requirements.txt", 1, "mlx-lm>=0.30")]),
+    ],
+)
+def test_constraint_on_mlx_decides_what_mlx_lm_brings(
+    tmp_path: Path, limit: str, wanted: list[tuple[str, int, str]]
+) -> None:
+    files = {"requirements.txt": "mlx-lm>=0.30\n-c limits.txt\n", "limits.txt": limit}
+    code = f"import mlx.core as mx\n\n\n{BATCHES}"
+    assert places(tmp_path, code, "mlx", files, "AL302") == wanted
+
+
 def test_al302_is_silent_without_batches(tmp_path: Path) -> None:
     code = BATCHES.replace("decode_batch", "decode")
     assert codes(project(tmp_path, code, "mlx>=0.30")) == []

@@ -198,6 +198,13 @@ def test_defective_rope_kernel_is_blamed() -> None:
     assert found.architectures[0].reason.endswith("the RoPE probe fails here: single-token")
 
 
+def test_aliasing_is_told_from_a_defective_rope_kernel() -> None:
+    """The runs that are compared share the kernel, so its defect moves neither of them alone."""
+    defective = replace(request("stale", "healthy"), rope_kernel="single_token_defect")
+    found = {result.architecture: result.verdict for result in run(defective).architectures}
+    assert found == {"healthy": "equivalent", "stale": "fixed"}
+
+
 def test_shards_cover_everything_once() -> None:
     names = ("healthy", "stale", "no_positions")
     parts = [run(replace(request(*names), shard=(k, 2))).architectures for k in (1, 2)]

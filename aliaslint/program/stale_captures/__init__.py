@@ -37,7 +37,7 @@ def table(name: str) -> Mapping[str, Any]:
 
 def releases(name: str) -> tuple[str, ...]:
     """Return the releases that were checked, lowest first."""
-    from aliaslint.program.requirements import in_order
+    from aliaslint.program.declared import in_order
 
     return tuple(in_order(table(name)["releases"]))
 

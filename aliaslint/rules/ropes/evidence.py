@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from aliaslint.findings import Span
-from aliaslint.program.requirements import Declared
+from aliaslint.program.declared import Declared
 from aliaslint.rules.ropes.flow import Flow, Reach
 from aliaslint.source.files import SourceFile, split_lines
 
