@@ -19,7 +19,7 @@ RULE = Rule(
         "`{call}` gets an offset of shape (1,) for a batch: on CUDA the rows after the first "
         "are wrong"
     ),
-    severity="error",
+    severity="warning",
     default=False,
     what="""\
 Finds an offset array of shape `(1,)` that is given to `mx.fast.rope` or a module like `nn.RoPE`
