@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from aliaslint.flow.exclusion import is_excluded
 from aliaslint.flow.expressions import Stopped, evaluate, evaluate_all
 from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, bind, describe
 from aliaslint.flow.leaving import throw
@@ -426,6 +427,7 @@ def unknown_method(
         return call_val(frame, st, stored, args, expr)
     if name in frame.a.protocol:
         found = candidates(frame.a, frame.module, name)
+        found = [pair for pair in found if not is_excluded(frame.a, st, link.ref, pair[0])]
         if found:
             return protocol_call(frame, st, link.ref, name, found, args, expr)
         hold_across(frame, st, link.ref, expr)

@@ -231,6 +231,8 @@ def focus(frame: Frame, st: State, spaces: Iterable[Ref], pos: Pos) -> None:
             st.env[name] = join(val, new_val)
     for ref, type_ in list(st.narrowed.items()):
         st.narrowed.setdefault(moves.ref(ref), type_)
+    for ref, traits in list(st.excluded.items()):
+        st.excluded.setdefault(moves.ref(ref), traits)
 
 
 def fold(frame: Frame, st: State, loop: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from aliaslint.flow.exclusion import is_ruled_out
 from aliaslint.flow.frame import (
     FRESH_PROV,
     STATIC_PROV,
@@ -213,6 +214,8 @@ def array_attr(frame: Frame, st: State, link: Link, name: str, expr: ir.Expr) ->
 
 def field_val(frame: Frame, st: State, ref: Ref, name: str, expr: ir.Expr) -> Val:
     """Load a field: the live handle, captured here."""
+    if is_ruled_out(frame, st, ref, name):
+        return frame.plain(UNKNOWN)
     located = location_of_field(frame, st, ref, name)
     if not located and "unknown" in ref.type:
         return frame.plain(UNKNOWN)  # not nothing: what is left of it would be ruled out
@@ -642,7 +645,7 @@ def choice(frame: Frame, expr: ir.Choice, st: State) -> Val:
 
 
 def replace(st: State, new: State) -> None:
-    st.env, st.heap, st.narrowed, st.owned = new.env, new.heap, new.narrowed, new.owned
+    st.become(new)
 
 
 def test(frame: Frame, expr: ir.Expr, st: State) -> None:

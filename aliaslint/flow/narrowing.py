@@ -6,7 +6,8 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from aliaslint.flow.state import State
+from aliaslint.flow.exclusion import exclude
+from aliaslint.flow.state import State, Trait
 from aliaslint.flow.values import EMPTY, Link, Ref, Val
 from aliaslint.lower import ir
 from aliaslint.program import library
@@ -55,10 +56,11 @@ def narrow(frame: Frame, st: State, test: ir.Expr, truth: bool) -> bool:
             return narrow(frame, st, ir.Name(at, name, scope, depth), truth)
         case ir.Fresh(
             operands=(ir.Call(fn=ir.Name(name="type", scope="global"), args=(subject,)), kind),
-            how="is" | "compare",
-            ops=() | ("Eq",),
+            how="is" | "is not" | "compare" as how,
+            ops=() | ("Eq",) | ("NotEq",) as ops,
         ):
-            return narrow_class(frame, st, subject.value, kind, truth) if truth else True
+            same = (how == "is not" or ops == ("NotEq",)) != truth
+            return narrow_class(frame, st, subject.value, kind, True) if same else True
         case ir.Fresh(operands=(left, right), how="compare", ops=(op,)) if op in COMPARISONS:
             return narrow_comparison(frame, st, left, COMPARISONS[op], right, truth)
         case _:
@@ -199,6 +201,13 @@ def narrow_class(frame: Frame, st: State, subject: ir.Expr, kind: ir.Expr, truth
         return verdict is None or verdict == truth
 
     val = current(frame, st, subject)
+    if not truth:
+        rule_out(
+            frame,
+            st,
+            val,
+            frozenset(("class", c.key) for c in wanted_classes if isinstance(c, ClassOf)),
+        )
     if val and all(matches(link.ref) is (not truth) for link in val):
         return False
     possible = keep(frame, st, subject, wanted)
@@ -207,6 +216,14 @@ def narrow_class(frame: Frame, st: State, subject: ir.Expr, kind: ir.Expr, truth
     elif truth:
         refine(frame, st, subject, wanted_classes, arrays)
     return True
+
+
+def rule_out(frame: Frame, st: State, val: Val, traits: frozenset[Trait]) -> None:
+    """Note what an object of unknown class is not, or has not."""
+    if traits and len(val) == 1:
+        (link,) = val
+        if "unknown" in frame.type_of(st, link.ref) and not link.ref.many:
+            exclude(st, link.ref, traits)
 
 
 def narrow_numbers(frame: Frame, st: State, call: ir.Call) -> None:
@@ -290,8 +307,20 @@ def refine(frame: Frame, st: State, subject: ir.Expr, wanted: list[object], arra
             st.narrowed[link.ref] = type_
 
 
+def surely_has(frame: Frame, st: State, ref: Ref, name: str) -> bool:
+    """True for an object of classes of the program that have a method or property of the name."""
+    type_ = frame.type_of(st, ref)
+    infos = [frame.a.classes.get(atom.key) for atom in type_ if isinstance(atom, Inst)]
+    return bool(infos) and len(infos) == len(type_) and all(i and i.find(name) for i in infos)
+
+
 def narrow_hasattr(frame: Frame, st: State, subject: ir.Expr, what: ir.Expr, truth: bool) -> bool:
     attribute = what.value if isinstance(what, ir.Const) else None
+    if isinstance(attribute, str):
+        val = current(frame, st, subject)
+        if not truth and val and all(surely_has(frame, st, link.ref, attribute) for link in val):
+            return False
+        rule_out(frame, st, val, frozenset({("lacks" if truth else "has", attribute)}))
     array_like = attribute in library.METADATA or attribute in library.ARRAY_METHODS
     if not array_like or truth:
         return True

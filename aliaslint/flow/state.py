@@ -23,19 +23,22 @@ from aliaslint.program.types import Inst, Type, is_plain
 
 # A binding is a variable ("var", name) or a location (reference, key).
 Binding = tuple[object, object]
+# What an object is known not to be or to have: ("class", key), ("has", name), ("lacks", name).
+Trait = tuple[str, str]
 InitType = Callable[[Ref, Key], Type]
 
 
 class State:
     """Variables and locations at one program point. Inner dicts are never changed in place."""
 
-    __slots__ = ("env", "heap", "narrowed", "owned")
+    __slots__ = ("env", "excluded", "heap", "narrowed", "owned")
 
     def __init__(self) -> None:
         self.env: dict[str, Val] = {}
         self.heap: dict[Ref, dict[Key, Val]] = {}
         self.narrowed: dict[Ref, Type] = {}
         self.owned: frozenset[Ref] = frozenset()
+        self.excluded: dict[Ref, frozenset[Trait]] = {}
 
     def copy(self) -> State:
         new = State.__new__(State)
@@ -43,6 +46,7 @@ class State:
         new.heap = dict(self.heap)
         new.narrowed = dict(self.narrowed)
         new.owned = self.owned
+        new.excluded = dict(self.excluded)
         return new
 
     def same(self, other: State) -> bool:
@@ -84,6 +88,7 @@ class State:
         """Hold what `other` holds, for those who have this state at hand."""
         self.env, self.heap = other.env, other.heap
         self.owned, self.narrowed = other.owned, other.narrowed
+        self.excluded = other.excluded
 
     # --- joining
 
@@ -108,6 +113,7 @@ class State:
                 new.heap[ref] = join_fields(ref, fields, {}, refs, init_type)
         new.narrowed = {r: t for r, t in self.narrowed.items() if other.narrowed.get(r) == t}
         new.owned = self.owned | other.owned
+        new.excluded = {r: t & other.excluded.get(r, frozenset()) for r, t in self.excluded.items()}
         return new
 
     # --- renaming positions
@@ -125,6 +131,7 @@ class State:
                 have[new_key] = join(have[new_key], new_val) if new_key in have else new_val
         self.heap = heap
         self.narrowed = {rename(r): t for r, t in self.narrowed.items()}
+        self.excluded = {rename(r): t for r, t in self.excluded.items()}
         self.owned = frozenset(rename(r) for r in self.owned)
 
 

@@ -40,7 +40,7 @@ from aliaslint.flow.frame import (
     describe,
 )
 from aliaslint.flow.leaving import escape, leave, throw
-from aliaslint.flow.narrowing import narrow
+from aliaslint.flow.narrowing import narrow, narrow_class
 from aliaslint.flow.observing import Observer
 from aliaslint.flow.state import Binding, State, is_object
 from aliaslint.flow.values import ANY, EMPTY, Hop, Pos, Prov, Ref, Site, Val, join, single
@@ -751,6 +751,9 @@ def match_(frame: Frame, stmt: ir.Match, st: State) -> State | None:
         branch = st.copy()
         if case.reads:
             frame.read(branch, subject, stmt.subject.at)
+        kinds = ir.Build(case.at, "tuple", case.classes)
+        if case.classes and not narrow_class(frame, branch, stmt.subject, kinds, True):
+            continue
         for target, path in case.binds:
             val = subject
             for step in path:
@@ -771,9 +774,13 @@ def match_(frame: Frame, stmt: ir.Match, st: State) -> State | None:
             assign_to(frame, target, bind(val), branch)
         if case.guard is not None:
             test(frame, case.guard, branch)
-        result = both(frame, result, execute(frame, case.body, branch))
+        if case.guard is None or narrow(frame, branch, case.guard, True):
+            result = both(frame, result, execute(frame, case.body, branch))
         if case.irrefutable:
             return result
+        if case.classes and case.whole:
+            if not narrow_class(frame, st, stmt.subject, kinds, False):
+                return result
     return both(frame, result, st)
 
 

@@ -304,6 +304,8 @@ class Case(Stmt):
     body: Stmt
     reads: bool = False
     irrefutable: bool = False
+    classes: tuple[Expr, ...] = ()  # the subject is an instance of one of them
+    whole: bool = False  # and where the arm is not taken, of none
 
 
 @dataclass(slots=True, eq=False)

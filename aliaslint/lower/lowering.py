@@ -316,7 +316,12 @@ class Lowering:
         reads = any(isinstance(n, ast.MatchValue) for n in ast.walk(node.pattern))
         irrefutable = plain and guard is None
         body = self.block(node.body)
-        return ir.Case(at(node.pattern), tuple(binds), guard, body, reads, irrefutable)
+        tested = class_patterns(node.pattern)
+        classes = tuple(self.expr(pattern.cls) for pattern in tested)
+        whole = guard is None and not any(p.patterns or p.kwd_patterns for p in tested)
+        return ir.Case(
+            at(node.pattern), tuple(binds), guard, body, reads, irrefutable, classes, whole
+        )
 
     def pattern(
         self,
@@ -568,6 +573,20 @@ class Lowering:
         """No lowering of its own: an unresolved call on every name that is mentioned."""
         names = {n.id: n for n in ast.walk(node) if isinstance(n, ast.Name)}
         return ir.Opaque(at(node), tuple(self.load(n, i) for i, n in names.items()))
+
+
+def class_patterns(node: ast.pattern) -> list[ast.MatchClass]:
+    """Return the class patterns of which the subject has to match one; none if it need not."""
+    match node:
+        case ast.MatchClass():
+            return [node]
+        case ast.MatchAs(pattern=inner) if inner is not None:
+            return class_patterns(inner)
+        case ast.MatchOr(patterns=patterns):
+            parts = [class_patterns(pattern) for pattern in patterns]
+            return [part for found in parts for part in found] if all(parts) else []
+        case _:
+            return []
 
 
 def literal_bounds(node: ast.expr) -> tuple[int | None, ...]:
