@@ -27,7 +27,7 @@ from aliaslint.flow.expressions import (
 )
 from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, bind, describe
 from aliaslint.flow.generators import advance, collect, drain
-from aliaslint.flow.loops import iterate_val, iterators, walker
+from aliaslint.flow.loops import iterate_val, iterators, run_out, walker
 from aliaslint.flow.state import State
 from aliaslint.flow.values import (
     ANY,
@@ -626,7 +626,8 @@ MODELS["collections.deque"] = sequence("list")
 @models("builtins.sorted")
 def sorted_(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
     made = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], seq_of("list"))
-    inner = iterate_val(frame, st, args.positional[0], ANY, expr) if args.positional else EMPTY
+    given = run_out(frame, st, args.positional[0], expr) if args.positional else EMPTY
+    inner = iterate_val(frame, st, given, ANY, expr)
     frame.read(st, inner, expr.at)
     st.put(made, ANY, inner)
     return single(made, FRESH_PROV)
@@ -656,9 +657,7 @@ def pick(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
     """`max([a])` gives back one of the very handles."""
     result = EMPTY
     if len(args.positional) == 1:
-        val = args.positional[0]
-        if any(isinstance(a, GenOf) for link in val for a in link.ref.type):
-            return drain(frame, st, val, expr)
+        val = run_out(frame, st, args.positional[0], expr)
         result = iterate_val(frame, st, val, ANY, expr)
     else:
         for val in args.positional:

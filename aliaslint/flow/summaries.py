@@ -429,6 +429,8 @@ def collapse(frame: Frame, st: State, entry: Entry, expr: ir.Expr) -> Val:
             for link in val:
                 if "array" in frame.type_of(st, link.ref):
                     st.mark(link.ref, Mark(site), lambda b, r=ref, k=key: b == (r, k))  # type: ignore[misc]
+                    if link.ref.kind in {"root", "init", "static"}:
+                        frame.outer().updates[(link.ref, Mark(site), "")] = None
     frame.a.unresolved.setdefault(frame.where(expr.at), "a call beyond the bounds")
     return frame.fresh(expr.at, UNKNOWN)
 
