@@ -660,6 +660,18 @@ class Kinds:
             self._evidence[function.key] = frozenset(self._find_evidence(function))
         return self._evidence[function.key]
 
+    def _is_layer(self, fn: ir.Expr, function: ir.Function) -> bool:
+        """True for `self.name` that holds layers of mlx.nn alone: they take arrays."""
+        match fn:
+            case ir.Attr(obj=obj, name=name) if function.class_key and is_receiver(obj, function):
+                atoms = self.instance_member(function.class_key, name)
+                layers = [
+                    a for a in atoms if isinstance(a, ExtInst) and a.dotted.startswith("mlx.")
+                ]
+                return 0 < len(layers) == len(atoms)
+            case _:
+                return False
+
     def _find_evidence(self, function: ir.Function) -> Iterator[str]:
         module = self.modules.by_id[function.module]
         params = set(function.params)
@@ -675,6 +687,8 @@ class Kinds:
                         ):
                             for arg in args[:1]:
                                 yield from name_in(arg.value, params)
+                    elif args and self._is_layer(fn, function):
+                        yield from name_in(args[0].value, params)
                     if strong and isinstance(fn, ir.Attr) and fn.name in library.ARRAY_METHODS:
                         yield from name_in(fn.obj, params)
                 case ir.Fresh(operands=operands, how="matmul") if strong:
@@ -693,6 +707,10 @@ class Kinds:
                     yield from name_in(obj, params)
                 case _:
                     pass
+
+
+def is_receiver(expr: ir.Expr, function: ir.Function) -> bool:
+    return isinstance(expr, ir.Name) and function.params[:1] == (expr.name,)
 
 
 GETTERS = ("attrgetter", "itemgetter", "methodcaller")

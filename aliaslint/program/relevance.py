@@ -21,17 +21,19 @@ from aliaslint.lower import ir
 from aliaslint.lower.walk import children
 from aliaslint.program.masks import Masks
 from aliaslint.program.reach import Reach, holds_array
-from aliaslint.program.scan import CallSite, Scan, Update, arguments
+from aliaslint.program.scan import CallSite, Scan, Update, arguments, has_receiver
 from aliaslint.program.types import ClassOf, FuncOf, Inst
 
 
 @dataclass(slots=True)
 class Written:
-    """Parameters that a function updates; `weak` are those whose kind its callers may settle."""
+    """Parameters that a function updates; `weak` are those whose kind only its callers know,
+    `open` those of which they may know more, the weak ones among them."""
 
     function: ir.Function
     params: set[str] = field(default_factory=set)
     weak: set[str] = field(default_factory=set)
+    open: set[str] = field(default_factory=set)
     keeps: bool = False  # what it updates outlives the call: a default value
 
 
@@ -86,16 +88,24 @@ class Relevance:
             sources = set(self.reach.sources(base, update.function, found, class_key, set()))
             known, possible = self._kind_of(update, class_key, sources)
             given = base.name in update.function.params and base.name not in found.defaults
-            if (known or (possible and not given)) and (
-                sources - {"="} or self._is_held(found, base.name, None)
-            ):
+            held = bool(sources - {"="}) or self._is_held(found, base.name, None)
+            if update.inside and not held:
+                held = bool(found.stored) or self._holds_held(found, base)
+            if (known or (possible and not given)) and held:
                 self.local.add(found.function.key)
                 if known:
                     self.urgent.add(found.function.key)
             if known or possible:
                 params = {s[1:] for s in sources if s.startswith("%")}
                 params &= set(update.function.params)
-                self._add(update.function, params, set() if known else params)
+                if not known and held:
+                    params |= self._deciding(found, update.function, base)
+                self._add(
+                    update.function,
+                    params,
+                    set() if known else params,
+                    params if possible else set(),
+                )
                 if base.name in found.defaults and params:
                     self.written[update.function.key].keeps = True
 
@@ -109,8 +119,10 @@ class Relevance:
         if update.inside:
             return holds_array(type_), self.reach.may_be_array(update, class_key)
         name = update.base.name if isinstance(update.base, ir.Name) else ""
-        if "array" in type_ or name in kinds.array_evidence(update.function):
+        if name in kinds.array_evidence(update.function):
             return True, False
+        if "array" in type_:
+            return True, "unknown" in type_
         attributes = [source for source in sources if source[0] not in "=%?:*"]
         if len(attributes) == len(sources - {"="}) > 0:
             type_ = frozenset().union(*map(self.reach.attribute_anywhere, attributes))
@@ -174,8 +186,8 @@ class Relevance:
             if param not in written.params:
                 continue
             sources = self._sources(found, site, arg)
-            weak = param in written.weak
-            if weak and self._settles(found, site, arg):
+            weak, undecided = param in written.weak, param in written.open
+            if undecided and self._settles(found, site, arg):
                 self.local.add(found.function.key)
             if not weak and (
                 self._is_used_after(found, site, arg, sources) or self._gives_back(written, param)
@@ -183,32 +195,30 @@ class Relevance:
                 self.local.add(found.function.key)
                 self.urgent.add(found.function.key)
             params = {s[1:] for s in sources if s.startswith("%")} & set(site.function.params)
-            self._add(site.function, params, params if weak else set())
-            if weak:
-                deciding = self._deciding(found, site, arg)
-                self._add(site.function, deciding, deciding)
+            self._add(
+                site.function, params, params if weak else set(), params if undecided else set()
+            )
+            if undecided:
+                deciding = self._deciding(found, site.function, arg)
+                self._add(site.function, deciding, deciding, deciding)
 
     def _settles(self, found: Scan, site: CallSite, arg: ir.Expr) -> bool:
         """True if the argument is known to be an array, which the callee does not know."""
         own = found.function.class_key
         return holds_array(self.reach.kinds.expression(arg, site.function, own))
 
-    def _deciding(self, found: Scan, site: CallSite, arg: ir.Expr) -> set[str]:
+    def _deciding(self, found: Scan, function: ir.Function, arg: ir.Expr) -> set[str]:
         """Return the parameters that the kind of an argument of unknown kind may depend on."""
         own = found.function.class_key
-        if "unknown" not in self.reach.kinds.expression(arg, site.function, own):
+        if "unknown" not in self.reach.kinds.expression(arg, function, own):
             return set()
-        seen: set[str] = set()
-        stack: list[ir.Expr] = [arg]
-        while stack:
-            expr = stack.pop()
-            stack.extend(children(expr))
-            if isinstance(expr, ir.Name) and expr.scope == "local" and expr.name not in seen:
-                seen.add(expr.name)
-                values = found.bound.get(expr.name, ())
-                stack.extend(value for value, _ in values if value is not None)
-        params = site.function.params
-        return seen & set(params[1:] if site.function.class_key else params)
+        params = function.params
+        return names_behind(found, arg) & set(params[1:] if has_receiver(function) else params)
+
+    def _holds_held(self, found: Scan, base: ir.Expr) -> bool:
+        """True if what is put into a container when it is made has a name of its own too."""
+        names = names_behind(found, base)
+        return any(name in found.held for name in names)
 
     def _gives_back(self, written: Written, param: str) -> bool:
         function = written.function
@@ -220,16 +230,20 @@ class Relevance:
             self.known_sources[arg] = set(found_sources)
         return self.known_sources[arg]
 
-    def _add(self, function: ir.Function, params: set[str], weak: set[str]) -> None:
+    def _add(
+        self, function: ir.Function, params: set[str], weak: set[str], undecided: set[str]
+    ) -> None:
         """Note that a function updates parameters of its own."""
         if not params:
             return
         written = self.written.get(function.key)
         if written is None:
             written = self.written[function.key] = Written(function)
-        if not (params <= written.params and weak <= written.weak):
+        known = written.params, written.weak, written.open
+        if not all(new <= old for new, old in zip((params, weak, undecided), known, strict=True)):
             written.params |= params
             written.weak |= weak
+            written.open |= undecided
             self.pending.append(written)
 
     def _is_used_after(self, found: Scan, site: CallSite, arg: ir.Expr, sources: set[str]) -> bool:
@@ -240,6 +254,20 @@ class Relevance:
         if self._is_held(found, arg.name, site.call) or found.in_loop(site.call.at):
             return True
         return found.last_use.get(arg.name, (0, 0)) > site.call.at[2:]
+
+
+def names_behind(found: Scan, expr: ir.Expr) -> set[str]:
+    """Return the local names in an expression, and in what those are bound to."""
+    seen: set[str] = set()
+    stack: list[ir.Expr] = [expr]
+    while stack:
+        current = stack.pop()
+        stack.extend(children(current))
+        if isinstance(current, ir.Name) and current.scope == "local" and current.name not in seen:
+            seen.add(current.name)
+            values = found.bound.get(current.name, ())
+            stack.extend(value for value, _ in values if value is not None)
+    return seen
 
 
 def outermost(function: ir.Function, class_key: str | None) -> tuple[ir.Function, str | None]:

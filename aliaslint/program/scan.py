@@ -506,11 +506,17 @@ def is_text(index: ir.Expr | None) -> bool:
             return False
 
 
+def has_receiver(function: ir.Function) -> bool:
+    """True for methods whose first parameter stands before the dot of a call."""
+    return function.class_key is not None and "staticmethod" not in function.decorators
+
+
 def arguments(function: ir.Function, call: ir.Call) -> Iterator[tuple[str, ir.Expr]]:
     """Pair the parameters of a function with the arguments of a call, as far as they can be
     told apart; what is unpacked may be any parameter."""
     params = list(function.params)
-    if function.class_key and params:
+    given = sum(not arg.name for arg in call.args)
+    if has_receiver(function) and given < len(params):  # or it is among the arguments
         params = params[1:]
     place = 0
     for arg in call.args:
