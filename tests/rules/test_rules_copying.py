@@ -49,6 +49,10 @@ class Cache:
     def position(self):
         return self.offset
 
+    @position.setter
+    def position(self, value):
+        self.offset = value
+
     @property
     def pair(self):
         return self.keys, self.offset
@@ -65,6 +69,14 @@ class Cache:
 
     def moment(self):
         return Moment(1, self.offset)
+
+    @property
+    def state(self):
+        return self.keys, self.offset
+
+    @state.setter
+    def state(self, value):
+        self.keys, self.offset = value
 
     def push(self, n):
         self.offset += n
@@ -114,6 +126,11 @@ SINGLE = {
     ),
     "list": ("held = [cache.offset]", "held[0].item()", "cache.offset"),
     "unpacked display": ("keys, held = cache.keys, cache.offset", "held.item()", "cache.offset"),
+    "array given to a setter": (
+        "held, other = cache.position, Cache()\n    other.position = held",
+        "other.offset.item()",
+        "held",
+    ),
     "field of a record": ("held = cache.moment().start", "held.item()", "cache.moment().start"),
 }
 MANY = {
@@ -127,6 +144,14 @@ MANY = {
     "parameters": ("held = counter.parameters()", 'held["offset"].item()'),
     "pattern": ("match cache:\n        case Cache(offset=held):\n            pass", "held.item()"),
     "shallow copy": ("held = copy(cache)", "held.offset.item()"),
+    "state that a setter takes apart": (
+        "held, other = cache.state, Cache()\n    other.state = held",
+        "other.offset.item()",
+    ),
+    "element that a setter takes apart": (
+        "held, other = [cache.state], Cache()\n    other.state = held[0]",
+        "other.offset.item()",
+    ),
 }
 
 
