@@ -53,10 +53,25 @@ def snapshot(
     for place, prov in places(evidence, where, [p for p in provs if p is not None]):
         found = array_at(evidence, place, prov)
         if found is not None:
-            form = "keep-any" if may_be_none(evidence, found) else form
+            if may_be_none(evidence, found):
+                form = "keep-any"
+            elif form == "array" and may_be_number(evidence, found, provs):
+                form = "keep-int"
             span = evidence.span(found)
             return Repair("snapshot", span, safety, reason or REASONS[form], form)
     return None
+
+
+def may_be_number(evidence: Evidence, where: Where, provs: Sequence[Prov | None]) -> bool:
+    """Whether what is captured at a place was seen to be a number for some class, or may be one.
+
+    `provs` tell of the arrays that were captured there, and where a call there took them.
+    """
+    calls = (hop.where for prov in provs if prov for hop in prov.hops if hop.kind == "call")
+    if not evidence.analysis.numbers.isdisjoint((where, *calls)):
+        return True
+    type_ = returned(evidence, where)
+    return type_ is not None and "scalar" in type_
 
 
 def places(

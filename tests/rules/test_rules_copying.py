@@ -270,6 +270,72 @@ def test_none_is_not_copied_as_an_array(capture: str, form: str, values: list[in
     assert names_of(report.text_of(source))["observed"]() == values
 
 
+COUNTING = """\
+import mlx.core as mx
+
+
+class Plain:
+    def __init__(self):
+        self.offset = 4
+
+    @property
+    def position(self):
+        return self.offset
+
+    def push(self, n):
+        self.offset += n
+
+
+class Batched:
+    def __init__(self):
+        self.offset = mx.array([4])
+
+    @property
+    def position(self):
+        return self.offset
+
+    def push(self, n):
+        self.offset += n
+
+
+def current(cache):
+    return cache.offset
+
+
+def run(cache):
+    held = CAPTURE
+    cache.push(3)
+    return list(range(held)) if isinstance(held, int) else held.tolist()
+
+
+def observed():
+    return [run(cache()) for cache in (CLASSES)]
+"""
+
+
+@pytest.mark.parametrize("capture", ["cache.offset", "cache.position", "current(cache)"])
+@pytest.mark.parametrize(
+    ("classes", "form", "values"),
+    [
+        ("Plain, Batched", "keep-int", [[0, 1, 2, 3], [4]]),
+        ("Batched, Plain", "keep-int", [[4], [0, 1, 2, 3]]),
+        ("Batched, ", "array", [[4]]),
+    ],
+)
+def test_an_int_of_another_cache_stays_one(
+    capture: str, classes: str, form: str, values: list[list[int]]
+) -> None:
+    calls = "".join(f"    run({name.strip()}())\n" for name in classes.split(",") if name.strip())
+    text = COUNTING.replace("CAPTURE", capture).replace("CLASSES", classes)
+    text += f"\n\nif __name__ == '__main__':\n{calls}"
+    source = source_of(text)
+
+    report = fix.run([source], analysed, FixOptions(strategy="snapshot"))
+
+    assert [a.finding.repair.form for a in report.applied if a.finding.repair] == [form]
+    assert names_of(report.text_of(source))["observed"]() == values
+
+
 def test_of_a_view_the_array_below_it_is_copied() -> None:
     """What a view sees of `+=` depends on MLX's allocator, so this one is not executed."""
     source, found = findings("held = np.asarray(cache.offset)", "held.item()")
