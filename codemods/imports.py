@@ -36,10 +36,11 @@ def add(module: cst.Module, source: str) -> cst.Module:
 
 
 def _after_docstring(body: Sequence[_Statement]) -> int:
+    """Return the index after the line of the docstring, which may hold other statements too."""
     match body[:1]:
         case [
             cst.SimpleStatementLine(
-                body=[cst.Expr(value=cst.SimpleString() | cst.ConcatenatedString())]
+                body=[cst.Expr(value=cst.SimpleString() | cst.ConcatenatedString()), *_]
             )
         ]:
             return 1

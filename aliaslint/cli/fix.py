@@ -174,13 +174,12 @@ def _print_source(source: SourceFile, report: FixReport) -> None:
 
 
 def _print_text(outcome: Outcome, options: dict[str, Any], run: Run, err: bool) -> None:
-    from aliaslint.report import relative
     from aliaslint.report.text import Painter, error, heading
 
     paint = Painter(wants_color() and not err)
     if options["diff"]:
         for change in outcome.report.changes:
-            click.echo(change.diff(relative(change.before.path)), nl=False)
+            _print_diff(change)
     if outcome.verified is not None:
         from aliaslint.cli.verify import write_report
 
@@ -202,6 +201,14 @@ def _print_text(outcome: Outcome, options: dict[str, Any], run: Run, err: bool) 
     for problem in outcome.errors:
         click.echo(error(problem, paint), err=err)
     click.echo(_closing(outcome, options, len(run.files)), err=err)
+
+
+def _print_diff(change: Change) -> None:
+    """Print a diff: for a person as text, for `patch` and `git apply` in the file's own bytes."""
+    from aliaslint.report import relative
+
+    name = relative(change.before.path)
+    click.echo(change.diff(name) if sys.stdout.isatty() else change.patch(name), nl=False)
 
 
 def _told(finding: Finding, files: Sequence[SourceFile], paint: Painter) -> str:

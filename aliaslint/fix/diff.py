@@ -11,8 +11,15 @@ _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$")
 def unified(before: str, after: str, name: str, context: int = 3) -> str:
     """Return a unified diff of two texts, with the note on a missing final newline."""
     old, new = _LINES.findall(before), _LINES.findall(after)
-    lines = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", n=context)
+    tab = "\t" if " " in name else ""  # Without it, patch takes a name up to its first space.
+    lines = difflib.unified_diff(old, new, f"a/{name}{tab}", f"b/{name}{tab}", n=context)
     return "".join(map(_terminated, lines))
+
+
+def patch(before: bytes, after: bytes, name: str) -> bytes:
+    """Return the diff in the bytes of the files: they may have another encoding, or a mark."""
+    plain = name.encode("utf-8", "surrogateescape").decode("latin-1")
+    return unified(before.decode("latin-1"), after.decode("latin-1"), plain).encode("latin-1")
 
 
 def _terminated(line: str) -> str:

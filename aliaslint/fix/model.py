@@ -75,6 +75,12 @@ class Change:
 
         return unified(self.before.text, self.after.text, name, context)
 
+    def patch(self, name: str) -> bytes:
+        """Return the diff as a program wants it that changes the file: in the file's own bytes."""
+        from aliaslint.fix.diff import patch
+
+        return patch(self.before.data, self.after.data, name)
+
 
 @dataclass(frozen=True, slots=True)
 class FixReport:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -150,8 +149,8 @@ class _Work:
             todo.chosen[path] = [p for p in todo.chosen[path] if p[1] not in made.refused]
             if made.source.text == source.text:
                 self._ban(todo.chosen.pop(path), "there is nothing to change")
-            elif not _parses(made.source):
-                self._ban(todo.chosen.pop(path), "the edited text would not parse")
+            elif _compiles(source) and not _compiles(made.source):
+                self._ban(todo.chosen.pop(path), "Python would not take the edited text")
             else:
                 edited[path] = made.source
         return edited
@@ -208,12 +207,15 @@ class _Work:
         return finding.path, finding.code, finding.span.column, text
 
 
-def _parses(source: SourceFile) -> bool:
-    """Whether Python parses a text; what it warns about is not ours."""
+def _compiles(source: SourceFile) -> bool:
+    """Whether Python takes a text; what it warns about is not ours.
+
+    The compiler sees more than the parser, such as an import before one from `__future__`.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            ast.parse(source.text)
-        except (SyntaxError, ValueError, RecursionError):
+            compile(source.text, str(source.path), "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
     return True

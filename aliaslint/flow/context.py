@@ -129,6 +129,7 @@ class Events:
     unresolved: dict[Where, str] = field(default_factory=dict)
     # What a getter of `operator` takes at a call: the name or index, None where several.
     taken: dict[Where, set[str | None]] = field(default_factory=dict)
+    numbers: set[Where] = field(default_factory=set)  # where a captured attribute may be a number
     outermost: dict[str, str] = field(default_factory=dict)  # of each nested function called
     ran_in: dict[str, str] = field(default_factory=dict)  # modules whose functions ran, with paths
     abandoned: int = 0  # functions that were too costly to be followed to their end
@@ -160,6 +161,7 @@ class Events:
             self.unresolved.setdefault(where, text)
         for where, names in other.taken.items():
             self.taken.setdefault(where, set()).update(names)
+        self.numbers |= other.numbers
         self.outermost.update(other.outermost)
         self.ran_in.update(other.ran_in)
         self.abandoned += other.abandoned

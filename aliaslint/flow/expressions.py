@@ -249,6 +249,8 @@ def captured(frame: Frame, ref: Ref, located: Val, expr: ir.Expr) -> Val:
     owner = is_object(ref) or ref.kind == "class"
     array = bool(located) and all(frame.a.exact_array(link.ref) for link in located)
     prov = Prov("capture", frame.where(expr.at), describe(expr), owner=owner, array=array)
+    if any("scalar" in link.ref.type for link in located):
+        frame.a.numbers.add(frame.where(expr.at))
     new: Val = {}
     for link, stale in located.items():
         if is_plain(link.ref.type) or link.ref.kind in {"func", "class", "ext", "module"}:

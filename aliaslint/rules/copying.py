@@ -53,10 +53,25 @@ def snapshot(
     for place, prov in places(evidence, where, [p for p in provs if p is not None]):
         found = array_at(evidence, place, prov)
         if found is not None:
-            form = "keep-any" if may_be_none(evidence, found) else form
+            if may_be_none(evidence, found):
+                form = "keep-any"
+            elif form == "array" and may_be_number(evidence, found, provs):
+                form = "keep-int"
             span = evidence.span(found)
             return Repair("snapshot", span, safety, reason or REASONS[form], form)
     return None
+
+
+def may_be_number(evidence: Evidence, where: Where, provs: Sequence[Prov | None]) -> bool:
+    """Whether what is captured at a place was seen to be a number for some class, or may be one.
+
+    `provs` tell of the arrays that were captured there, and where a call there took them.
+    """
+    calls = (hop.where for prov in provs if prov for hop in prov.hops if hop.kind == "call")
+    if not evidence.analysis.numbers.isdisjoint((where, *calls)):
+        return True
+    type_ = returned(evidence, where)
+    return type_ is not None and "scalar" in type_
 
 
 def places(
@@ -80,6 +95,8 @@ def array_at(evidence: Evidence, where: Where, prov: Prov | None) -> Where | Non
     if len(path) < 2 or _gives_many(path):
         return None
     node, parent = path[-1], path[-2]
+    if not isinstance(node, ast.Call) and _is_taken_apart(evidence, where):
+        return None
     key = parent.slice if isinstance(parent, ast.Subscript) and parent.value is node else None
     match node:
         case ast.Call(func=func, args=[inner, *_]) if prov and _name(func) in _VIEWS:
@@ -101,6 +118,35 @@ def array_at(evidence: Evidence, where: Where, prov: Prov | None) -> Where | Non
         case ast.Subscript() | ast.Name():
             return where
     return None
+
+
+def _is_taken_apart(evidence: Evidence, where: Where) -> bool:
+    """Whether a setter that is given the value at a place unpacks it, indexes it or walks it."""
+    for key in evidence.analysis.resolved.get(where, ()):
+        function = evidence.analysis.function(key)
+        if function is None or len(function.params) != 2:
+            continue  # A getter; a setter has `self` and the value.
+        tree = evidence.analysis.modules.by_id[function.module].tree
+        path = nodes_at(tree, function.at, ast.stmt)
+        for node in ast.walk(path[-1]) if path else ():
+            if _part_of(node, function.params[-1]):
+                return True
+    return False
+
+
+def _part_of(node: ast.AST, name: str) -> bool:
+    """Whether a node takes elements of the variable `name`."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple() | ast.List(), *_], value=ast.Name(id=held)):
+            return held == name
+        case (
+            ast.Subscript(value=ast.Name(id=held))
+            | ast.Starred(value=ast.Name(id=held))
+            | ast.For(iter=ast.Name(id=held))
+            | ast.comprehension(iter=ast.Name(id=held))
+        ):
+            return held == name
+    return False
 
 
 def is_single(type_: Type) -> bool:

@@ -150,7 +150,7 @@ def _walk(root: str, excludes: Excludes) -> Iterator[tuple[str, str]]:
                 pending.append((entry.path, os.path.join(real_folder, entry.name), layers))
             elif entry.is_file(follow_symlinks=False):
                 yield entry.path, os.path.join(real_folder, entry.name)
-            elif entry.is_file():
+            elif os.path.isfile(entry.path):  # Unlike the entry, it takes a circle of links.
                 links.append((entry.path, os.path.realpath(entry.path)))
     yield from links
 

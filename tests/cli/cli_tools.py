@@ -30,8 +30,12 @@ class Ran:
     """What a command left behind."""
 
     status: int
-    out: str
+    raw: bytes
     err: str
+
+    @property
+    def out(self) -> str:
+        return self.raw.decode()
 
 
 def run(*arguments: object, stdin: bytes = b"") -> Ran:
@@ -40,7 +44,7 @@ def run(*arguments: object, stdin: bytes = b"") -> Ran:
     )
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception
-    return Ran(result.exit_code, result.stdout_bytes.decode(), result.stderr)
+    return Ran(result.exit_code, result.stdout_bytes, result.stderr)
 
 
 def find_marks(files: Sequence[SourceFile], options: AnalysisOptions, *, jobs: int = 1) -> Result:

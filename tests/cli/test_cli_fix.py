@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -86,6 +88,36 @@ def test_a_diff_writes_nothing(place: Path) -> None:
     )
     assert ran.err == "pkg/cache.py: would fix 1 × AL001\nWould fix 1 finding in 1 file.\n"
     assert ran.status == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# coding: latin-1\n# Größe\n" + BEFORE,
+        "# coding: shift_jis\n# 大きさ\n" + BEFORE,
+        "\ufeff" + BEFORE,
+        BEFORE.replace("\n", "\r\n"),
+        BEFORE.rstrip("\n"),
+    ],
+    ids=["latin-1", "shift_jis", "a mark", "CR LF", "no final newline"],
+)
+@pytest.mark.parametrize("name", ["cache.py", "mein schöner cache.py"])
+def test_patch_takes_the_diff(place: Path, text: str, name: str) -> None:
+    tool = shutil.which("patch")
+    if tool is None:
+        pytest.skip("there is no patch")
+    cookie = re.match(r"# coding: (\S+)", text)
+    path = place / name
+    path.write_bytes(text.encode(cookie[1] if cookie else "utf-8"))
+
+    diff = run("fix", "--diff").raw
+    subprocess.run([tool, "-p1", "--binary", "--fuzz=0"], input=diff, cwd=place, check=True)
+    patched = path.read_bytes()
+    path.write_bytes(text.encode(cookie[1] if cookie else "utf-8"))
+    run("fix")
+
+    assert patched == path.read_bytes() != b""
+    assert b"self.offset = self.offset + n" in patched
 
 
 def test_the_trace_says_why_beside_the_diff(place: Path) -> None:

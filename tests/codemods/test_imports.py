@@ -22,6 +22,15 @@ CASES = {
         '"""What."""\n\n\ndef f(c):\n    return «c.o»\n',
         '"""What."""\n\nimport mlx.core as mx\n\n\ndef f(c):\n    return mx.array(c.o)\n',
     ),
+    "a docstring with another statement on its line": (
+        '"""What."""; import os\n\no = «c.o»\n',
+        '"""What."""; import os\n\nimport mlx.core as mx\n\no = mx.array(c.o)\n',
+    ),
+    "a docstring with an import from the future on its line": (
+        '"""What."""; from __future__ import annotations\nimport os\n\no = «c.o»\n',
+        '"""What."""; from __future__ import annotations\nimport os\n\n'
+        "import mlx.core as mx\n\no = mx.array(c.o)\n",
+    ),
     "an import from the future": (
         "from __future__ import annotations\n\no = «c.o»\n",
         "from __future__ import annotations\n\nimport mlx.core as mx\n\no = mx.array(c.o)\n",

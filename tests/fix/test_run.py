@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from analyst import analyse, finding, source, with_error
 from aliaslint import fix
 from aliaslint.findings import FileError, Repair, Result, Span
 from aliaslint.fix import FixOptions, FixReport
+from aliaslint.fix.apply import Edit
 from aliaslint.source.files import SourceFile, split_lines
 
 CACHE = "class Cache:\n    def update(self, n):\n        self.offset += n\n"
@@ -185,6 +187,22 @@ def test_an_edit_that_cures_nothing_is_taken_back() -> None:
     assert report.changes == ()
     assert reasons(report) == ["an edit was tried, and the finding would still be there"]
     assert codes(report) == ["AL101"]
+
+
+def test_an_edit_that_python_would_not_take_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It parses: only the compiler knows that `__future__` has to come first."""
+
+    def careless(file: SourceFile, repairs: Sequence[Repair], line_length: int) -> Edit:
+        text = "import mlx.core as mx\n" + file.text
+        return Edit(replace(file, text=text, data=text.encode()), {})
+
+    monkeypatch.setattr(sys.modules["aliaslint.fix.run"], "edit", careless)
+    file = source("cache.py", "from __future__ import annotations\n" + CACHE)
+
+    report = fix.run([file], analyse)
+
+    assert report.changes == ()
+    assert reasons(report) == ["Python would not take the edited text"]
 
 
 def test_an_edit_that_brings_a_finding_takes_its_file_with_it() -> None:

@@ -49,6 +49,10 @@ class Cache:
     def position(self):
         return self.offset
 
+    @position.setter
+    def position(self, value):
+        self.offset = value
+
     @property
     def pair(self):
         return self.keys, self.offset
@@ -65,6 +69,14 @@ class Cache:
 
     def moment(self):
         return Moment(1, self.offset)
+
+    @property
+    def state(self):
+        return self.keys, self.offset
+
+    @state.setter
+    def state(self, value):
+        self.keys, self.offset = value
 
     def push(self, n):
         self.offset += n
@@ -114,6 +126,11 @@ SINGLE = {
     ),
     "list": ("held = [cache.offset]", "held[0].item()", "cache.offset"),
     "unpacked display": ("keys, held = cache.keys, cache.offset", "held.item()", "cache.offset"),
+    "array given to a setter": (
+        "held, other = cache.position, Cache()\n    other.position = held",
+        "other.offset.item()",
+        "held",
+    ),
     "field of a record": ("held = cache.moment().start", "held.item()", "cache.moment().start"),
 }
 MANY = {
@@ -127,6 +144,14 @@ MANY = {
     "parameters": ("held = counter.parameters()", 'held["offset"].item()'),
     "pattern": ("match cache:\n        case Cache(offset=held):\n            pass", "held.item()"),
     "shallow copy": ("held = copy(cache)", "held.offset.item()"),
+    "state that a setter takes apart": (
+        "held, other = cache.state, Cache()\n    other.state = held",
+        "other.offset.item()",
+    ),
+    "element that a setter takes apart": (
+        "held, other = [cache.state], Cache()\n    other.state = held[0]",
+        "other.offset.item()",
+    ),
 }
 
 
@@ -237,6 +262,72 @@ FORMS = {
 @pytest.mark.parametrize(("capture", "form", "values"), FORMS.values(), ids=FORMS)
 def test_none_is_not_copied_as_an_array(capture: str, form: str, values: list[int | None]) -> None:
     text = OPTIONAL.replace("CAPTURE", capture)
+    source = source_of(text)
+
+    report = fix.run([source], analysed, FixOptions(strategy="snapshot"))
+
+    assert [a.finding.repair.form for a in report.applied if a.finding.repair] == [form]
+    assert names_of(report.text_of(source))["observed"]() == values
+
+
+COUNTING = """\
+import mlx.core as mx
+
+
+class Plain:
+    def __init__(self):
+        self.offset = 4
+
+    @property
+    def position(self):
+        return self.offset
+
+    def push(self, n):
+        self.offset += n
+
+
+class Batched:
+    def __init__(self):
+        self.offset = mx.array([4])
+
+    @property
+    def position(self):
+        return self.offset
+
+    def push(self, n):
+        self.offset += n
+
+
+def current(cache):
+    return cache.offset
+
+
+def run(cache):
+    held = CAPTURE
+    cache.push(3)
+    return list(range(held)) if isinstance(held, int) else held.tolist()
+
+
+def observed():
+    return [run(cache()) for cache in (CLASSES)]
+"""
+
+
+@pytest.mark.parametrize("capture", ["cache.offset", "cache.position", "current(cache)"])
+@pytest.mark.parametrize(
+    ("classes", "form", "values"),
+    [
+        ("Plain, Batched", "keep-int", [[0, 1, 2, 3], [4]]),
+        ("Batched, Plain", "keep-int", [[4], [0, 1, 2, 3]]),
+        ("Batched, ", "array", [[4]]),
+    ],
+)
+def test_an_int_of_another_cache_stays_one(
+    capture: str, classes: str, form: str, values: list[list[int]]
+) -> None:
+    calls = "".join(f"    run({name.strip()}())\n" for name in classes.split(",") if name.strip())
+    text = COUNTING.replace("CAPTURE", capture).replace("CLASSES", classes)
+    text += f"\n\nif __name__ == '__main__':\n{calls}"
     source = source_of(text)
 
     report = fix.run([source], analysed, FixOptions(strategy="snapshot"))

@@ -132,6 +132,7 @@ def test_a_link_to_a_file_elsewhere_is_taken(tmp_path: Path) -> None:
 def test_what_is_no_regular_file_is_left_out(tmp_path: Path) -> None:
     make(tmp_path, "a.py")
     os.symlink(tmp_path / "nowhere", tmp_path / "dangling.py")
+    os.symlink(tmp_path / "circle.py", tmp_path / "circle.py")
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "folder.py").mkdir()
     assert found(tmp_path) == ["a.py"]
