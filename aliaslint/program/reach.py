@@ -111,6 +111,7 @@ class Reach:
         self._scans: dict[str, Scan] = {}
         self._symbols: dict[tuple[str, str], object] = {}
         self._pending: list[Node] = []
+        self._storing: set[str] | None = None
         self._functions: dict[Node, ir.Function] = {}
 
     # --- building
@@ -185,7 +186,19 @@ class Reach:
             callee, _ = self._callee(atom)
             if isinstance(atom, ClassOf) or (callee is not None and self.scan_of(callee).stored):
                 return True
+            if atom == "unknown" and isinstance(call.fn, ir.Attr):
+                return call.fn.name in self._storing_methods()
         return False
+
+    def _storing_methods(self) -> set[str]:
+        """Return the names of methods, of classes that were met, that store what they are given."""
+        if self._storing is None:
+            self._storing = {
+                found.function.name
+                for found in self._scans.values()
+                if found.function.class_key and (found.stored or found.filled)
+            }
+        return self._storing
 
     def _fill_function(self, unit: Unit, function: ir.Function) -> None:
         found = unit.scan = self.scan_of(function)
