@@ -213,11 +213,13 @@ class Frame:
                 type_ = self.a.kinds.global_variable(module_id, name)
                 if is_plain(type_):
                     return self.plain(type_)
-                val = {
-                    Link(self.refs.init(ref, name, type_), Prov("static", token=(ref, name))): FRESH
-                }
-                st.put(ref, name, val)
-                return val
+                names = self.a.kinds.names_of_variable(module_id, name)
+                held = self.refs.init(ref, names[0], type_)
+                for other in names:
+                    val: Val = {Link(held, Prov("static", token=(ref, other))): FRESH}
+                    if st.peek(ref, other) is None:
+                        st.put(ref, other, val)
+                return st.peek(ref, name) or EMPTY
             case _:
                 return self.plain(UNKNOWN)
 

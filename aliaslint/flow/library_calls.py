@@ -154,6 +154,17 @@ def layer_call(frame: Frame, st: State, ref: Ref, dotted: str, args: Args, expr:
     return frame.fresh(expr.at, library.instance_call_result(dotted))
 
 
+ENTERED = "#entered"  # what a context manager gives its block
+
+
+@models("contextlib.nullcontext", "contextlib.closing")
+def null_context(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
+    """The block is given the very thing that the context was made of."""
+    ref = frame.refs.alloc((frame.fn.key, expr.at), frame.positions[-2:], CONTEXT)
+    st.put(ref, ENTERED, bind(args.positional[0]) if args.positional else EMPTY)
+    return single(ref, FRESH_PROV)
+
+
 @models("contextlib.ExitStack", "contextlib.AsyncExitStack")
 def exit_stack(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
     """A stack of calls that run when the block of its `with` is left."""
@@ -163,6 +174,7 @@ def exit_stack(frame: Frame, st: State, args: Args, expr: ir.Expr) -> Val:
 
 
 EXIT_STACK = frozenset({ExtInst("contextlib.ExitStack")})
+CONTEXT: Type = frozenset({ExtInst("contextlib.nullcontext")})
 
 
 def is_exit_stack(ref: Ref) -> bool:

@@ -485,19 +485,19 @@ def aug_item(frame: Frame, stmt: ir.Aug, target: ir.ToItem, st: State) -> None:
     frame.read(st, arrays, target.at)
     frame.read(st, operand, stmt.value.at)
     update_target(frame, st, stmt, target.obj, owner, "item", stmt.op)
-    if index is None:
-        return
     for link in list(owner):
         type_ = frame.type_of(st, link.ref)
         if "array" in type_ or is_plain(type_):
             continue
-        if item_method(frame, type_, "__getitem__") is not None:
+        if index is None and not any(isinstance(a, Map) for a in type_):
+            continue  # several axes
+        if index is not None and item_method(frame, type_, "__getitem__") is not None:
             node_ = ir.Const(target.at, None)
             val = call_method_of(frame, st, link.ref, "__getitem__", [index], node_)
             frame.read(st, val, target.at)
             apply_update(frame, st, stmt, describe_target(target), val, set(), "element", stmt.op)
             continue
-        for key in index_keys(frame, st, link.ref, index):
+        for key in index_keys(frame, st, link.ref, index) if index is not None else [ANY]:
             val = element(frame, st, link.ref, key)
             frame.read(st, val, target.at)
             if any(isinstance(a, (Seq, Map)) for v in val for a in v.ref.type):
@@ -867,7 +867,7 @@ def finally_(
 def with_(frame: Frame, stmt: ir.With, st: State) -> State | None:
     """`with c as t`: `__enter__` gives the target, `__exit__` runs on the way out."""
     from aliaslint.flow.generators import enter_generator, exit_generator
-    from aliaslint.flow.library_calls import close_stack, is_exit_stack
+    from aliaslint.flow.library_calls import ENTERED, close_stack, is_exit_stack
 
     context = evaluate(frame, stmt.context, st)
     entered = EMPTY
@@ -875,6 +875,8 @@ def with_(frame: Frame, stmt: ir.With, st: State) -> State | None:
         val = context_method(frame, st, link.ref, ("__enter__", "__aenter__"), 0, stmt)
         if val is None and is_exit_stack(link.ref):
             val = {link: frozenset()}
+        if val is None:
+            val = st.peek(link.ref, ENTERED)
         if val is None:
             val = enter_generator(frame, st, link, stmt)
         entered = join(entered, val)

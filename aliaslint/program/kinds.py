@@ -47,6 +47,7 @@ class Kinds:
         self._attributes: dict[tuple[str, str], Type] = {}
         self._locals: dict[str, dict[str, list[tuple[ir.Expr | None, Path]]]] = {}
         self._globals: dict[tuple[str, str], Type] = {}
+        self._names: dict[str, dict[str, tuple[str, ...]]] = {}
         self._returns: dict[tuple[str, str], Type] = {}
         self._evidence: dict[str, frozenset[str]] = {}
         self._variables: dict[tuple[str, str, str | None], Type] = {}
@@ -269,6 +270,30 @@ class Kinds:
                     result |= self.through(self.expression(value, function, None), path)
             self._globals[key] = result or UNKNOWN
         return self._globals[key]
+
+    def names_of_variable(self, module_id: str, name: str) -> tuple[str, ...]:
+        """Return all names of a variable of a module (`OLD = POS` gives it a second one), the
+        first one first."""
+        if module_id not in self._names:
+            self._names[module_id] = self._find_names(module_id)
+        return self._names[module_id].get(name, (name,))
+
+    def _find_names(self, module_id: str) -> dict[str, tuple[str, ...]]:
+        module = self.modules.by_id[module_id]
+        values: dict[str, list[ir.Expr | None]] = {}
+        for target, value, _ in bindings(self.module_function(module).body):
+            if isinstance(target, ir.ToName):
+                values.setdefault(target.name, []).append(value)
+        groups: dict[str, tuple[str, ...]] = {}
+        for name, bound in values.items():
+            match bound:
+                case [ir.Name(name=other, scope="global")] if len(values.get(other, ())) == 1:
+                    groups[name] = (*groups.get(other, (other,)), name)
+                    for known in groups[name]:
+                        groups[known] = groups[name]
+                case _:
+                    pass
+        return groups
 
     def symbol(self, module: Module, name: str) -> Type:
         return self.symbol_type(self.modules.resolve(module, name))

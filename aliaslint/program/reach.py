@@ -345,7 +345,7 @@ class Reach:
         it; None for what is no variable."""
         match self.symbol(module, name[1:]):
             case GlobalVar(module=module_id, name=known):
-                return f":{module_id}:{known}"
+                return f":{module_id}:{self.kinds.names_of_variable(module_id, known)[0]}"
             case None:
                 return name
             case _:

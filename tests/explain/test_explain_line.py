@@ -283,7 +283,8 @@ def test_kinds_of_names(program: Path) -> None:
     assert kinds(mention(known, "cache")) == {"object"}
     assert mention(known, "cache").kinds[0].detail == "SlotCache"
     assert kinds(mention(known, "size", bound=True)) == {"array"}
-    assert kinds(mention(explain(program, "model.py", "project"), "x")) == {"unknown"}
+    given_to_a_layer = explain(program, "model.py", "project")
+    assert kinds(mention(given_to_a_layer, "x")) == {"array"}
     loop = explain(program, "model.py", "loop")
     assert kinds(mention(loop, "i", bound=True)) == {"int"}
     assert mention(loop, "part", bound=True).kinds[0].detail == "SlotCache"
