@@ -41,6 +41,7 @@ from aliaslint.program.types import (
     ARRAY,
     SCALAR,
     UNKNOWN,
+    ExtInst,
     GenOf,
     Inst,
     Map,
@@ -409,25 +410,59 @@ def turns(
             return exits, exits.copy()
         exits = exits.join(state.copy(), refs, init_type)
     assert state is not None
-    head = fixpoint(walk, loop, state, spaces)
+    head, turned = fixpoint(walk, loop, state, spaces)
+    if not front and turned is not None and walks_layers(walk, st):
+        exits = turned
     for looked_up in looked_up_positions(head, spaces)[:MAX_LOOKED_UP]:
         # An element of unknown index is met once, whenever that is.
         after = iteration(walk, loop, head.copy(), looked_up)
         if after is not None:
             fold(walk.frame, after, walk.key)
-            head = head.join(fixpoint(walk, loop, after, spaces), refs, init_type)
+            head = head.join(fixpoint(walk, loop, after, spaces)[0], refs, init_type)
+            exits = exits.join(head, refs, init_type)
     if -1 in constants:
         last = iteration(walk, loop, head.copy(), Pos("i", -1))
         if last is not None:
-            head = head.join(last, refs, init_type)
-    exits = exits.join(head, refs, init_type)
+            exits = exits.join(last, refs, init_type)
+    if exits is not turned:
+        exits = exits.join(head, refs, init_type)
     return exits, exits.copy()
 
 
-def fixpoint(walk: Walk, loop: LoopFrame, head: State, spaces: list[Ref]) -> State:
-    """Run the body on the current element until the state at the head settles."""
+def walks_layers(walk: Walk, st: State) -> bool:
+    """True for a loop over layers that an object of the model has: there is one at least.
+
+    Without this each block of layers that adds to its input might be taken to give it back.
+    """
+    return any(holds_layers(walk.frame, ref) for ref in walked_refs(walk.frame, st, walk.iterable))
+
+
+def holds_layers(frame: Frame, ref: Ref) -> bool:
+    if ref.kind != "init" or not isinstance(ref.key, str):
+        return False
+    atoms = [e for a in ref.type if isinstance(a, Seq) for e in a.element]
+    return bool(atoms) and all(is_layer(frame, atom) for atom in atoms)
+
+
+def is_layer(frame: Frame, atom: object) -> bool:
+    match atom:
+        case Inst(key=key):
+            info = frame.a.classes.get(key)
+            return info is not None and info.is_module_class()
+        case ExtInst(dotted=dotted):
+            return dotted.startswith("mlx.nn.")
+        case _:
+            return False
+
+
+def fixpoint(
+    walk: Walk, loop: LoopFrame, head: State, spaces: list[Ref]
+) -> tuple[State, State | None]:
+    """Run the body on the current element until the state at the head settles. Return that, and
+    what it is behind a turn at least."""
     frame = walk.frame
     current = Pos("cur", walk.key)
+    after: State | None = None
     for _ in range(MAX_ROUNDS):
         body = head.copy()
         focus(frame, body, spaces, current)
@@ -439,7 +474,7 @@ def fixpoint(walk: Walk, loop: LoopFrame, head: State, spaces: list[Ref]) -> Sta
         if new.same(head):
             break
         head = new
-    return head
+    return head, after
 
 
 def align(walk: Walk, loop: LoopFrame, st: State, refs: list[Ref]) -> None:
