@@ -506,19 +506,20 @@ def is_text(index: ir.Expr | None) -> bool:
             return False
 
 
-def arguments(function: ir.Function, call: ir.Call) -> Iterator[tuple[str, ir.Expr]]:
+def arguments(function: ir.Function, call: ir.Call, bound: bool) -> Iterator[tuple[str, ir.Expr]]:
     """Pair the parameters of a function with the arguments of a call, as far as they can be
-    told apart; what is unpacked may be any parameter."""
+    told apart; what is unpacked may be any parameter. `bound` if the first is not among them."""
+    kinds = dict(zip(function.params, function.kinds, strict=True))
     params = list(function.params)
-    if function.class_key and params:
+    if bound and params and kinds[params[0]] == "pos":
         params = params[1:]
     place = 0
     for arg in call.args:
         if arg.name in {"*", "**"}:
             yield from ((param, arg.value) for param in params)
         elif arg.name:
-            yield arg.name, arg.value
-        else:
-            if place < len(params):
-                yield params[place], arg.value
-            place += 1
+            rest = (param for param in params if kinds[param] == "**")
+            yield arg.name if arg.name in kinds else next(rest, arg.name), arg.value
+        elif place < len(params):
+            yield params[place], arg.value
+            place += kinds[params[place]] == "pos"
