@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from aliaslint.flow.decorators import decorated_val, is_undecorated, undecorated_class
 from aliaslint.flow.exclusion import is_excluded
 from aliaslint.flow.expressions import Stopped, evaluate, evaluate_all
 from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, bind, describe
@@ -61,6 +62,7 @@ from aliaslint.program.types import (
     is_plain,
     ordered,
 )
+from aliaslint.program.wrappers import decorator_isolates
 
 HAND_OVER_NAMES = frozenset(
     [
@@ -272,6 +274,9 @@ def function_call(frame: Frame, st: State, ref: Ref, key: str, args: Args, expr:
     if function is None:
         return unresolved(frame, st, args, expr, key)
     up = st.peek(ref, "<up>") if ref.kind != "static" else None
+    if is_undecorated(ref):
+        cls = undecorated_class(ref)
+        return run_function(frame, st, function, cls, args, expr, closure=ref, up=up)
     cls = frame.a.closure_class.get(function.key)
     return invoke(frame, st, function, cls, args, expr, closure=ref, up=up)
 
@@ -594,13 +599,19 @@ def call_method(
 ) -> Val:
     function = frame.a.classes.method(method)
     match method.role:
-        case "static":
+        case "static" if not binds_static(frame, function):
             inner = args
         case "class":
             inner = args.after(frame.class_val(key))
         case _:
             inner = args.after(single(ref, STATIC_PROV))
     return invoke(frame, st, function, key, inner, expr)
+
+
+def binds_static(frame: Frame, function: ir.Function) -> bool:
+    """True if a decorator above `staticmethod` gives back a function, which is bound again."""
+    decoration = frame.a.kinds.decorations.of(function)
+    return decoration is not None and decoration.binds_static
 
 
 def call_method_of(
@@ -911,6 +922,27 @@ def invoke(
     up: Val | None = None,
     hand_over: str = "",
 ) -> Val:
+    """Call a function by its name: what its decorators make of it runs, if they replace it."""
+    decoration = frame.a.kinds.decorations.of(function)
+    if decoration is not None:
+        meant = decorated_val(frame, st, function, cls, decoration, expr)
+        if meant:
+            frame.a.resolved.setdefault(frame.where(expr.at), set()).add(function.key)
+            return call_val(frame, st, meant, args, expr)
+    return run_function(frame, st, function, cls, args, expr, closure, up, hand_over)
+
+
+def run_function(
+    frame: Frame,
+    st: State,
+    function: ir.Function,
+    cls: str | None,
+    args: Args,
+    expr: ir.Expr,
+    closure: Ref | None = None,
+    up: Val | None = None,
+    hand_over: str = "",
+) -> Val:
     """Bind the arguments and apply the callee's summary; generators wait to be advanced."""
     frame.a.resolved.setdefault(frame.where(expr.at), set()).add(function.key)
     bound = bind_params(frame, st, function, args, closure, expr)
@@ -958,10 +990,6 @@ def memo_place(
 
 def decorator_keeps(text: str) -> bool:
     return text.partition("(")[0].rpartition(".")[2] in {"lru_cache", "cache"}
-
-
-def decorator_isolates(text: str) -> bool:
-    return "mx.compile" in text or "mx.checkpoint" in text
 
 
 def argument_nodes(function: ir.Function, args: Args) -> dict[str, ir.Expr | None]:

@@ -7,6 +7,7 @@ from functools import partial
 
 from aliaslint.flow import transfer
 from aliaslint.flow.context import FUEL, Analysis, Events, Exhausted
+from aliaslint.flow.decorators import call_by_name
 from aliaslint.flow.expressions import Stopped
 from aliaslint.flow.frame import Frame
 from aliaslint.flow.state import State, is_object
@@ -78,13 +79,13 @@ def analyse_unit(analysis: Analysis, unit: list[Root]) -> Events:
     cut: list[tuple[Root, int]] = []
     for root in unit:
         given = fuel(analysis, *root)
-        if not analyse_root(analysis, *root, given):
+        if not analyse_function(analysis, *root, given):
             cut.append((root, given))
         rest -= given - analysis.fuel
     for root, given in cut:  # A module of few functions has some left for long ones.
         finished = False
         if rest > given:
-            finished = analyse_root(analysis, *root, rest)
+            finished = analyse_function(analysis, *root, rest)
             rest = analysis.fuel
         analysis.abandoned += not finished
     called = analysis.called()
@@ -146,8 +147,24 @@ def updates_attributes(function: ir.Function) -> bool:
     return any(isinstance(s, ir.Aug) for s in statements(function.body))
 
 
-def analyse_root(analysis: Analysis, function: ir.Function, cls: str | None, fuel: int) -> bool:
-    """Interpret a function with parameters of which nothing is known but their kinds.
+def analyse_function(analysis: Analysis, function: ir.Function, cls: str | None, fuel: int) -> bool:
+    """Interpret a function, and what its decorators make of it if they replace it."""
+    finished = analyse_root(analysis, function, cls, fuel)
+    called = call_by_name(analysis, function, cls)
+    if finished and called is not None:
+        finished = analyse_root(analysis, function, cls, analysis.fuel, called)
+    return finished
+
+
+def analyse_root(
+    analysis: Analysis,
+    function: ir.Function,
+    cls: str | None,
+    fuel: int,
+    body: ir.Stmt | None = None,
+) -> bool:
+    """Interpret a function with parameters of which nothing is known but their kinds, or what
+    stands for its body.
 
     False if that was too costly: what was seen until then is kept.
     """
@@ -161,7 +178,7 @@ def analyse_root(analysis: Analysis, function: ir.Function, cls: str | None, fue
     analysis.bound_site = None
     finished = True
     try:
-        end = execute(frame, function.body, st)
+        end = execute(frame, body or function.body, st)
     except Stopped:
         end = None
     except Exhausted:

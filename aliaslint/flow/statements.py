@@ -18,6 +18,7 @@ from aliaslint.flow.containers import (
     set_length,
     store_element,
 )
+from aliaslint.flow.decorators import replaced
 from aliaslint.flow.expressions import (
     Stopped,
     array_attr,
@@ -188,7 +189,8 @@ def named(frame: Frame, expr: ir.Expr, val: Val) -> Val:
 
 
 def decorated(frame: Frame, closure: ir.Closure, val: Val, st: State) -> Val:
-    """Decorators of a nested function: MLX's wrappers isolate it, unknown ones keep it."""
+    """Decorators of a nested function: MLX's wrappers isolate it, those of the program are
+    called if they replace it, and unknown ones keep it."""
     for decorator in reversed(closure.decorators):
         symbol = frame.a.kinds.dotted(decorator, frame.module)
         if symbol is None and isinstance(decorator, ir.Call):
@@ -199,6 +201,7 @@ def decorated(frame: Frame, closure: ir.Closure, val: Val, st: State) -> Val:
             return single(
                 frame.refs.alloc((frame.fn.key, closure.at, "isolated"), (), UNKNOWN), FRESH_PROV
             )
+        val = replaced(frame, st, closure.function, decorator, val)
     return val
 
 

@@ -345,6 +345,7 @@ class Function:
     coroutine: bool = False
     class_key: str | None = None
     decorators: tuple[str, ...] = ()
+    applied: tuple[Expr, ...] = ()  # the decorators again, if it is not nested in a function
     defaults: tuple[tuple[str, Expr], ...] = ()
     parent: Function | None = None
     locals: frozenset[str] = frozenset()

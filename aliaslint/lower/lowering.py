@@ -82,6 +82,8 @@ class Lowering:
             ),
             parent=self.scope.function if self.scope and not self.scope.is_module else None,
         )
+        if self.scope.is_module:
+            function.applied = tuple(self.expr(d) for d in getattr(node, "decorator_list", ()))
         defaults = self._defaults(node.args)
         scope = Scope(function, bound | {arg.arg for arg, _ in params}, outer, self.scope)
         function.locals = frozenset(scope.bound)

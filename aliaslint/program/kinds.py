@@ -33,6 +33,7 @@ from aliaslint.program.types import (
     Tup,
     Type,
 )
+from aliaslint.program.wrappers import Decorations
 
 MAX_DEPTH = 12
 
@@ -54,6 +55,7 @@ class Kinds:
         self._active: set[object] = set()
         self._cuts = 0  # questions that were not followed: what rests on one is not kept
         self._depth = 0
+        self.decorations = Decorations(self)
 
     # --- attributes
 

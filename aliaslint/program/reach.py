@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from aliaslint.lower import ir
 from aliaslint.lower.walk import children, statements
@@ -25,6 +25,7 @@ from aliaslint.program.scan import (
     Scan,
     Update,
     arguments,
+    has_receiver,
     scan,
 )
 from aliaslint.program.types import (
@@ -94,6 +95,15 @@ class Unit:
     methods: list[tuple[str, Node]] = field(default_factory=list)  # of a class, by name
     scan: Scan | None = None
     class_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """What a call may run; `bound` if its first parameter is no argument of the call."""
+
+    function: ir.Function
+    class_key: str | None
+    bound: bool
 
 
 class Reach:
@@ -183,8 +193,9 @@ class Reach:
 
     def _may_store(self, call: ir.Call, function: ir.Function, class_key: str | None) -> bool:
         for atom in self.kinds.expression(call.fn, function, class_key):
-            callee, _ = self._callee(atom)
-            if isinstance(atom, ClassOf) or (callee is not None and self.scan_of(callee).stored):
+            if isinstance(atom, ClassOf):
+                return True
+            if any(self.scan_of(callee.function).stored for callee in self.callees(atom)):
                 return True
             if atom == "unknown" and isinstance(call.fn, ir.Attr):
                 return call.fn.name in self._storing_methods()
@@ -231,6 +242,11 @@ class Reach:
             yield from self._symbol_nodes(self.kinds.dotted(attr, module))
         for key in sorted(found.classes):
             yield self._want(("c", key))
+        decoration = self.kinds.decorations.of(function)
+        for atom in (*decoration.deciding, *decoration.stand_ins) if decoration else ():
+            callee = self.callee(atom)
+            if callee is not None and callee.function.parent is None:  # the others are part of it
+                yield self.function_node(callee.function, callee.class_key)
         if unit.class_key:
             if found.gives_self:
                 yield self._want(("c", unit.class_key))
@@ -492,14 +508,15 @@ class Reach:
     ) -> Iterator[str]:
         """Yield where the result of a call comes from; "?" for what is not known here."""
         for atom in self.kinds.expression(call.fn, function, class_key):
-            callee, key = self._callee(atom)
-            if callee is not None:
-                given = dict(arguments(callee, call))
-                for name in sorted(self.returned(callee, key)):
+            callees = self.callees(atom)
+            for callee in callees:
+                given = dict(arguments(callee.function, call, callee.bound))
+                for name in sorted(self.returned(callee.function, callee.class_key)):
                     if name[0] != "%":
                         yield name
                     elif name[1:] in given:
                         yield from self.sources(given[name[1:]], function, found, class_key, seen)
+            if callees:
                 continue
             match atom:
                 case Ext(dotted="builtins.getattr") if len(call.args) > 1:
@@ -533,17 +550,33 @@ class Reach:
             names = self.returned(self.kinds.classes.method(method), info.key)
             yield from (name for name in sorted(names) if name[0] != "%")
 
-    def _callee(self, atom: object) -> tuple[ir.Function | None, str | None]:
+    def callees(self, atom: object) -> list[Callee]:
+        """Return what a call of it may run: a function, and what decorators put in its place."""
+        callee = self.callee(atom)
+        decoration = self.kinds.decorations.of(callee.function) if callee is not None else None
+        if callee is None or decoration is None:
+            return [callee] if callee is not None else []
+        found = [callee]
+        for stand_in in map(self.callee, decoration.stand_ins):
+            if stand_in is not None:
+                found.append(replace(stand_in, bound=stand_in.bound or callee.bound))
+        return found
+
+    def callee(self, atom: object) -> Callee | None:
         match atom:
             case FuncOf(key=key):
                 function = self.kinds.function(key)
-                return function, function.class_key if function else None
+                if function is None:
+                    return None
+                return Callee(function, function.class_key, has_receiver(function))
             case Inst(key=key):
                 info = self.kinds.classes.get(key)
-                method = info.find("__call__") if info else None
-                return (self.kinds.classes.method(method), key) if method else (None, None)
+                method = info.find("__call__") if info is not None else None
+                if method is None:
+                    return None
+                return Callee(self.kinds.classes.method(method), key, True)
             case _:
-                return None, None
+                return None
 
     def returned(self, function: ir.Function, class_key: str | None) -> frozenset[str]:
         """Return where the results of a function come from, in terms of its parameters."""

@@ -146,26 +146,27 @@ class Relevance:
 
     def _callers(self, scans: list[Scan]) -> None:
         """Follow updated parameters up through calls, until nothing is added."""
-        sites: dict[str, list[tuple[Scan, CallSite]]] = {}
+        sites: dict[str, list[tuple[Scan, CallSite, bool]]] = {}
         for found in scans:
             for site in found.calls:
-                for key in self._callees(found, site):
-                    sites.setdefault(key, []).append((found, site))
+                for key, bound in self._callees(found, site):
+                    sites.setdefault(key, []).append((found, site, bound))
         self.pending = list(self.written.values())
         while self.pending:
             written = self.pending.pop()
-            for found, site in sites.get(written.function.key, ()):
-                self._call(written, found, site)
+            for found, site, bound in sites.get(written.function.key, ()):
+                self._call(written, found, site, bound)
 
-    def _callees(self, found: Scan, site: CallSite) -> set[str]:
-        """Return the keys of the functions that a call may be one of. A receiver of which nothing
-        is known here gets its class from a caller, who is told by the bits of its own."""
-        keys: set[str] = set()
+    def _callees(self, found: Scan, site: CallSite) -> set[tuple[str, bool]]:
+        """Return the keys of the functions that a call may be one of, and for each if its first
+        parameter is no argument. A receiver of which nothing is known here gets its class from a
+        caller, who is told by the bits of its own."""
+        keys: set[tuple[str, bool]] = set()
         own = found.function.class_key
         for atom in self.reach.kinds.expression(site.call.fn, site.function, own):
             match atom:
-                case FuncOf(key=key):
-                    keys.add(key)
+                case FuncOf():
+                    keys.update((c.function.key, c.bound) for c in self.reach.callees(atom))
                 case Inst(key=key):
                     keys.update(self._methods(key, "__call__"))
                 case ClassOf(key=key):
@@ -174,15 +175,15 @@ class Relevance:
                     pass
         return keys
 
-    def _methods(self, class_key: str, *names: str) -> Iterator[str]:
+    def _methods(self, class_key: str, *names: str) -> Iterator[tuple[str, bool]]:
         info = self.reach.kinds.classes.get(class_key)
         for ancestor in info.mro if info is not None else ():
-            yield from (method.key for name, method in ancestor.every() if name in names)
+            yield from ((method.key, True) for name, method in ancestor.every() if name in names)
 
-    def _call(self, written: Written, found: Scan, site: CallSite) -> None:
+    def _call(self, written: Written, found: Scan, site: CallSite, bound: bool) -> None:
         if written.keeps:
             self.local.add(found.function.key)
-        for param, arg in arguments(written.function, site.call):
+        for param, arg in arguments(written.function, site.call, bound):
             if param not in written.params:
                 continue
             sources = self._sources(found, site, arg)

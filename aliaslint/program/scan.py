@@ -511,20 +511,22 @@ def has_receiver(function: ir.Function) -> bool:
     return function.class_key is not None and "staticmethod" not in function.decorators
 
 
-def arguments(function: ir.Function, call: ir.Call) -> Iterator[tuple[str, ir.Expr]]:
+def arguments(function: ir.Function, call: ir.Call, bound: bool) -> Iterator[tuple[str, ir.Expr]]:
     """Pair the parameters of a function with the arguments of a call, as far as they can be
-    told apart; what is unpacked may be any parameter."""
+    told apart; what is unpacked may be any parameter. `bound` if the first is not among them."""
+    kinds = dict(zip(function.params, function.kinds, strict=True))
     params = list(function.params)
     given = sum(not arg.name for arg in call.args)
-    if has_receiver(function) and given < len(params):  # or it is among the arguments
+    among = given == len(params)  # `Class.method(o, …)`
+    if bound and params and kinds[params[0]] == "pos" and not among:
         params = params[1:]
     place = 0
     for arg in call.args:
         if arg.name in {"*", "**"}:
             yield from ((param, arg.value) for param in params)
         elif arg.name:
-            yield arg.name, arg.value
-        else:
-            if place < len(params):
-                yield params[place], arg.value
-            place += 1
+            rest = (param for param in params if kinds[param] == "**")
+            yield arg.name if arg.name in kinds else next(rest, arg.name), arg.value
+        elif place < len(params):
+            yield params[place], arg.value
+            place += kinds[params[place]] == "pos"
