@@ -139,6 +139,10 @@ def test_explains_a_rule(subject: str) -> None:
         ("a.py:9", "a.py: has no line 9"),
         ("a.py:0", "a.py: has no line 0"),
         ("b.py:1", "b.py: cannot be read: no such file or directory"),
+        ("a.py:abc", "a.py:abc: a line number has to follow the file: a.py:LINE"),
+        ("a.py:1:b", "a.py:1:b: a line number has to follow the file: a.py:LINE"),
+        ("a.py:", "a.py:: a line number has to follow the file: a.py:LINE"),
+        ("b.py:abc", "b.py:abc: a line number has to follow the file: b.py:LINE"),
     ],
 )
 def test_what_cannot_be_explained_is_one_line(place: Path, subject: str, message: str) -> None:
