@@ -201,7 +201,7 @@ def _print_text(outcome: Outcome, options: dict[str, Any], run: Run, err: bool) 
             click.echo(f"    not fixed: {reason}", err=err)
     for problem in outcome.errors:
         click.echo(error(problem, paint), err=err)
-    click.echo(_closing(outcome, options, len(run.files)), err=err)
+    click.echo(_closing(outcome, options, run.count), err=err)
 
 
 def _told(finding: Finding, files: Sequence[SourceFile], paint: Painter) -> str:

@@ -155,6 +155,31 @@ def test_a_bad_file_is_one_line_and_the_others_are_checked(
     assert (second, ran.err, ran.status) == (line, "", 2)
 
 
+@pytest.mark.parametrize(
+    ("paths", "closing"),
+    [
+        (["syntax.py"], "Found 1 problem with input in 1 file."),
+        (["bytes.py"], "Found 1 problem with input in 1 file."),
+        (["null.py"], "Found 1 problem with input in 1 file."),
+        (["nb.ipynb"], "Found 1 problem with input in 1 file."),
+        (["missing.py"], "Found 1 problem with input."),
+        (["empty"], "Found 1 problem with input."),
+        (["good.py", "bytes.py", "missing.py"], "Found 2 problems with input in 2 files."),
+    ],
+)
+def test_files_that_cannot_be_analysed_are_counted_too(
+    place: Path, paths: list[str], closing: str
+) -> None:
+    write(place, "good.py", "")
+    write(place, "syntax.py", "syntax error\n")
+    write(place, "nb.ipynb", "{}")
+    (place / "bytes.py").write_bytes(b"x = '\xe9'\n")
+    (place / "null.py").write_bytes(b"x\0")
+    (place / "empty").mkdir()
+    ran = run("check", "--output-format", "concise", *paths)
+    assert (ran.out.splitlines()[-1], ran.err, ran.status) == (closing, "", 2)
+
+
 def test_an_unreadable_file_is_one_line(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def read_bytes(path: Path) -> bytes:
         if path.name == "bad.py":
