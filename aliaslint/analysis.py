@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aliaslint.depth import room
 from aliaslint.findings import FileError, Finding, Result
 
 if TYPE_CHECKING:
@@ -47,15 +48,22 @@ def analyse(
 
     They are the same for any number of processes.
     """
-    try:
-        run = examine(files, options, all_roots=all_roots, jobs=jobs)
-    except RecursionError:
-        shallow, errors = set_apart(files)
-        if not errors:
-            raise
-        result = analyse(shallow, options, all_roots=all_roots, jobs=jobs)
-        result.errors.extend(errors)
-        return result
+    with room():
+        try:
+            return _analyse(files, options, all_roots, jobs)
+        except RecursionError:
+            shallow, errors = set_apart(files, options)
+            if not errors:
+                raise
+    result = analyse(shallow, options, all_roots=all_roots, jobs=jobs)
+    result.errors.extend(errors)
+    return result
+
+
+def _analyse(
+    files: Sequence[SourceFile], options: AnalysisOptions, all_roots: bool, jobs: int
+) -> Result:
+    run = examine(files, options, all_roots=all_roots, jobs=jobs)
     result = Result(errors=run.errors)
     if run.analysis is not None:
         result.findings.extend(conclude(run.analysis, options))
@@ -66,18 +74,28 @@ def analyse(
     return result
 
 
-def set_apart(files: Sequence[SourceFile]) -> tuple[list[SourceFile], list[FileError]]:
-    """Tell the files that are nested too deeply from those that can be analysed without them."""
-    from aliaslint.source.parsing import TOO_DEEP, is_too_deep
+def set_apart(
+    files: Sequence[SourceFile], options: AnalysisOptions
+) -> tuple[list[SourceFile], list[FileError]]:
+    """Tell the files that are nested too deeply from those that can be analysed without them.
 
-    shallow: list[SourceFile] = []
-    errors: list[FileError] = []
-    for source in files:
-        if is_too_deep(source):
-            errors.append(FileError(source.path, None, None, TOO_DEEP))
-        else:
-            shallow.append(source)
-    return shallow, errors
+    Where several are deep, those that cannot be analysed alone are too deep, or else all.
+    """
+    from aliaslint.source.parsing import TOO_DEEP, is_deep
+
+    deep = [source for source in files if is_deep(source)]
+    alone = [source for source in deep if len(deep) > 1 and _overflows(source, options)]
+    errors = [FileError(source.path, None, None, TOO_DEEP) for source in alone or deep]
+    apart = {error.path for error in errors}
+    return [source for source in files if source.path not in apart], errors
+
+
+def _overflows(source: SourceFile, options: AnalysisOptions) -> bool:
+    try:
+        examine([source], options)
+    except RecursionError:
+        return True
+    return False
 
 
 def conclude(analysis: Analysis, options: AnalysisOptions) -> list[Finding]:

@@ -66,7 +66,8 @@ class Run:
     """A request that was made concrete: the files, the options, the codes that are selected.
 
     `roots` are the folders with the project's metadata, empty for an installed package.
-    `dependencies` says what stands for each dependency.
+    `dependencies` says what stands for each dependency. `unread` counts the files that could not
+    be read or decoded.
     """
 
     config: Config
@@ -77,6 +78,12 @@ class Run:
     options: AnalysisOptions
     codes: frozenset[str]
     dependencies: tuple[Dependency, ...] = ()
+    unread: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many files the run is about, those that could not be read among them."""
+        return len(self.files) + self.unread
 
 
 def check(request: Request) -> Report:
@@ -98,11 +105,12 @@ def prepare(request: Request) -> Run:
     codes = rules.select(layers)
     if not codes:
         raise UserError("no rule is selected, so nothing would be checked")
-    files, errors = _load(targets, request, config)
+    files, missing, unread = _load(targets, request, config)
     roots = () if request.package else tuple(dict.fromkeys(project_roots(targets)))
     found = tuple(dependencies(targets, files, request.python, config))
     options = _options(config, found, own_packages(targets, files), "AL102" in codes)
-    return Run(config, targets, roots, files, errors, options, codes, found)
+    errors = (*missing, *unread)
+    return Run(config, targets, roots, files, errors, options, codes, found, len(unread))
 
 
 def examine(run: Run, request: Request) -> Result:
@@ -214,7 +222,7 @@ def _apply_baseline(report: Report, path: Path) -> None:
 
 def _summarise(report: Report, run: Run) -> None:
     summary = report.summary
-    summary.setdefault("files", len(run.files))
+    summary["files"] = run.count
     summary.setdefault("unresolved", 0)
     on = resting_on(run.dependencies, run.files, run.options.cache_protocol)
     summary["dependencies"] = [_dependency_object(d) for d in on]
@@ -252,17 +260,17 @@ def _aim(request: Request) -> tuple[Config, tuple[Path, ...]]:
 
 def _load(
     targets: Sequence[Path], request: Request, config: Config
-) -> tuple[tuple[SourceFile, ...], tuple[FileError, ...]]:
-    """Return the files that could be read, and an error for each that could not."""
+) -> tuple[tuple[SourceFile, ...], tuple[FileError, ...], tuple[FileError, ...]]:
+    """Return the files, an error for each path that gave none, and for each that is not read."""
     if request.stdin:
-        return (request.stdin,), ()
+        return (request.stdin,), (), ()
     patterns = DEFAULT_EXCLUDES if config.exclude is None else config.exclude
     excludes = Excludes(config.root, (*patterns, *config.extend_exclude), request.force_exclude)
     discovery = discover(targets, excludes)
     loaded = [read(path) for path in discovery.files]
     files = tuple(source for source in loaded if isinstance(source, SourceFile))
     failed = tuple(error for error in loaded if isinstance(error, FileError))
-    return files, (*discovery.errors, *failed)
+    return files, discovery.errors, failed
 
 
 def _options(

@@ -18,13 +18,13 @@ _HEAD = struct.Struct("<IQ")
 MAX_JOBS = 8  # Each holds its own copy of what it changes.
 
 
-def processors() -> int:
-    """Return how many processes are worth while where the user did not say."""
+def processors(most: int | None = MAX_JOBS) -> int:
+    """Return how many processes are worth while where the user did not say, at `most` so many."""
     try:
         available = len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
         available = os.cpu_count() or 1
-    return min(available, MAX_JOBS)
+    return available if most is None else min(available, most)
 
 
 def spread(work: Callable[[int], bytes], sizes: Sequence[int], jobs: int) -> list[bytes]:

@@ -88,6 +88,8 @@ def make_request(options: dict[str, Any]) -> Request:
     from aliaslint.engine import Request
 
     paths: tuple[Path, ...] = options["paths"]
+    if options["package"] == "":
+        raise UserError("--package: the name is empty")
     if options["package"] and paths:
         raise UserError("give either paths or --package, not both")
     stdin = _read_stdin(options["stdin_filename"]) if Path("-") in paths else None

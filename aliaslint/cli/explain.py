@@ -81,6 +81,8 @@ def _about_rule(subject: str, output_format: str) -> None:
             message = f"{path}: is a folder; name a line of a file"
         elif path.exists():
             message = f"name a line of the file: aliaslint explain {subject}:LINE"
+        elif named := _file_before_colon(subject):
+            message = f"{subject}: a line number has to follow the file: {named}:LINE"
         else:
             message = f"{error}"
         raise UserError(message) from None
@@ -88,6 +90,13 @@ def _about_rule(subject: str, output_format: str) -> None:
         click.echo(json.dumps({"version": __version__, "rule": rule_object(rule)}, indent=2))
     else:
         click.echo(page(rule), nl=False)
+
+
+def _file_before_colon(subject: str) -> str | None:
+    """Return the file of a subject that names one, and after a colon something else than a line."""
+    parts = subject.split(":")
+    names = (":".join(parts[:end]) for end in range(len(parts) - 1, 0, -1))
+    return next((name for name in names if name.endswith(".py") or Path(name).is_file()), None)
 
 
 def _about_line(

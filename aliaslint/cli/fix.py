@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from aliaslint.cli.options import (
     wants_color,
 )
 from aliaslint.errors import UserError
+from aliaslint.parallel import processors
 
 if TYPE_CHECKING:
     from aliaslint.engine import Request, Run
@@ -147,7 +147,7 @@ def _verify(targets: Sequence[Path], report: FixReport, jobs: int | None) -> Ver
         rewritten={change.after.path: change.after.data for change in report.changes},
         edits=edits_of(report.changes),
         findings=report.found,
-        jobs=jobs or os.cpu_count() or 1,
+        jobs=jobs or processors(most=None),
     )
     try:
         return run_with_progress(request)
@@ -200,7 +200,7 @@ def _print_text(outcome: Outcome, options: dict[str, Any], run: Run, err: bool) 
             click.echo(f"    not fixed: {reason}", err=err)
     for problem in outcome.errors:
         click.echo(error(problem, paint), err=err)
-    click.echo(_closing(outcome, options, len(run.files)), err=err)
+    click.echo(_closing(outcome, options, run.count), err=err)
 
 
 def _print_diff(change: Change) -> None:

@@ -5,12 +5,14 @@ Exit status: 0 nothing to report, 1 findings, 2 wrong use, bad input or an inter
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -25,6 +27,8 @@ _COMMANDS = {
     "explain": "Show a rule's page, or what the analysis knows about a line.",
     "rules": "List the rules.",
 }
+# What a write to an open file fails of, which is no defect; whatever opens a file names it.
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 TRACEBACK = "ALIASLINT_TRACEBACK"
 
 
@@ -67,9 +71,13 @@ class LazyGroup(click.Group):
         except (KeyboardInterrupt, click.Abort):
             _fail("interrupted", 130)
         except BrokenPipeError:  # The reader of our output went away: nobody to tell.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop(sys.stdout)
             sys.exit(1)
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+                _drop(sys.stdout)
+                what = "standard output or a temporary file"
+                _fail(f"error: {what} cannot be written: {error.strerror}")
             if os.environ.get(TRACEBACK):
                 raise
             kind, text = type(error).__name__, " ".join(str(error).split())
@@ -101,6 +109,9 @@ def cli(context: click.Context) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
     gc.disable()  # A run makes many objects and few cycles.
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # The stream was closed before we started.
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -108,8 +119,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _fail(message: str, status: int = 2) -> NoReturn:
-    click.echo(f"aliaslint: {message}", err=True)
+    try:
+        click.echo(f"aliaslint: {message}", err=True)
+    except OSError:  # Then the status has to tell.
+        _drop(sys.stderr)
     sys.exit(status)
+
+
+def _drop(stream: TextIO) -> None:
+    """Let what a stream has not written yet go nowhere, so that the exit does not fail over it."""
+    with suppress(OSError):  # a stream that is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _help_hint(error: click.ClickException) -> str:

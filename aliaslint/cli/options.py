@@ -15,6 +15,18 @@ from aliaslint.rules import Selection
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+class PathType(click.Path):
+    """A path. An empty one, as from a variable that is not set, is not the working directory."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(path_type=Path, **options)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the path is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def _codes(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...] | None:
@@ -32,7 +44,7 @@ def _codes(
 
 python_option = click.option(
     "--python",
-    type=click.Path(path_type=Path),
+    type=PathType(),
     metavar="PATH",
     help="Interpreter or virtual environment whose packages the code runs with.",
 )
@@ -53,7 +65,7 @@ def target_options(function: Function) -> Function:
     """Add the options that say what to look at."""
     for option in reversed(
         (
-            click.argument("paths", nargs=-1, type=click.Path(path_type=Path)),
+            click.argument("paths", nargs=-1, type=PathType()),
             click.option(
                 "--package",
                 metavar="NAME",
@@ -62,7 +74,7 @@ def target_options(function: Function) -> Function:
             python_option,
             click.option(
                 "--stdin-filename",
-                type=click.Path(path_type=Path),
+                type=PathType(),
                 metavar="FILE",
                 help="Name of the file that is given on standard input (with the path -).",
             ),

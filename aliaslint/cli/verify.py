@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from aliaslint.cli.options import PathType
 from aliaslint.errors import UserError
+from aliaslint.parallel import processors
 
 if TYPE_CHECKING:
     from aliaslint.verify import VerifyReport, VerifyRequest
@@ -37,7 +39,7 @@ alias-broken (whether fix cures it or not), 2 nothing could be verified.
 
 
 @click.command("verify", epilog=_EPILOG)
-@click.argument("target", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("target", nargs=-1, type=PathType())
 @click.option("--package", metavar="NAME", help="Verify the installed package of this name.")
 @click.option(
     "--arch",
@@ -126,7 +128,7 @@ def make_request(options: dict[str, Any]) -> VerifyRequest:
         configs=dict(_config(text) for text in options["configs"]),
         device=options["device"],
         dtype=options["dtype"],
-        jobs=options["jobs"] or os.cpu_count() or 1,
+        jobs=options["jobs"] or processors(most=None),
         timeout=options["timeout"],
         memory=options["memory"],
         shard=_shard(options["shard"]),

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aliaslint.depth import room
 from aliaslint.errors import UserError
 from aliaslint.explain.where import Spot, locate
 from aliaslint.findings import FileError, Finding
@@ -68,6 +69,11 @@ def look(path: Path, line: int, python: Path | None, complete: bool) -> Look:
 
     `complete`: check the whole program as well, unless that has been done.
     """
+    with room():
+        return _look(path, line, python, complete)
+
+
+def _look(path: Path, line: int, python: Path | None, complete: bool) -> Look:
     source = read(path)
     if isinstance(source, FileError):
         place = path if source.line is None else f"{path}:{source.line}"

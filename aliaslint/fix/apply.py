@@ -40,7 +40,11 @@ def edit(source: SourceFile, repairs: Sequence[Repair], line_length: int) -> Edi
     if hidden:
         text = comments.remove(text, hidden)
     if code:
-        rewritten = _rewrite(source, code, line_length)
+        try:
+            rewritten = _rewrite(source, code, line_length)
+        except RecursionError:  # libcst's passes go deeper than those of the analysis
+            message = "cannot be rewritten: it is nested too deeply"
+            return FileError(source.path, None, None, message)
         if isinstance(rewritten, FileError):
             return rewritten
         text, refused = rewritten

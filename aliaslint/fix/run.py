@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from aliaslint.depth import room
 from aliaslint.findings import FileError, Finding, Repair
 from aliaslint.fix import hints, recheck
 from aliaslint.fix.apply import edit
@@ -34,13 +35,14 @@ def run(
     its finding is taken back; one that brings a new finding takes the edits of its file with it,
     unless a later round repairs what it brought.
     """
-    work = _Work(list(files), analyse, options or FixOptions())
-    found = work.findings
-    work.work()
-    if work.has_brought_anything(found):
-        work = _Work(list(files), analyse, work.options, patient=False)
+    with room():
+        work = _Work(list(files), analyse, options or FixOptions())
+        found = work.findings
         work.work()
-    return replace(work.report(), found=tuple(found))
+        if work.has_brought_anything(found):
+            work = _Work(list(files), analyse, work.options, patient=False)
+            work.work()
+        return replace(work.report(), found=tuple(found))
 
 
 _Key = tuple[Path, str, int, str]

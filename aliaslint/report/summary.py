@@ -14,8 +14,10 @@ def summary(report: Report, statistics: bool) -> str:
 
 
 def _closing(report: Report) -> Iterator[str]:
-    files = count(int(str(report.summary.get("files", 0))), "file")
-    yield f"{_found(report)} in {files}.{_fixable(report)}"
+    number = int(str(report.summary.get("files", 0)))
+    # No path gave a file: that is the problem, and not how many there were.
+    files = f" in {count(number, 'file')}" if number or not report.errors else ""
+    yield f"{_found(report)}{files}.{_fixable(report)}"
     for number, what in ((len(report.hidden), "by comments"), (len(report.known), "by baseline")):
         if number:
             yield f"{count(number, 'finding')} hidden {what}."

@@ -13,6 +13,10 @@ from aliaslint.errors import UserError
 from aliaslint.source.files import read_bytes
 
 _TABLE = "tool.aliaslint"
+_SPECIAL = frozenset("[\\!")
+# Brackets hold something and are closed (a `]` that comes first is held), and no backslash is last.
+_HELD = r"(?:[!^]|(?![!^]))(?:\][^\]]*|[^\]]+)"
+_CLOSED = re.compile(rf"(?:\\.|[^\[\\]|\[{_HELD}\])*", re.DOTALL)
 
 
 class ConfigError(UserError):
@@ -92,7 +96,9 @@ def _read(path: Path) -> Config | None:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     tool = load_toml(path, data).get("tool", {})
-    if not isinstance(tool, dict) or "aliaslint" not in tool:
+    if not isinstance(tool, dict):
+        raise ConfigError(f"{path}: [tool] must be a table")
+    if "aliaslint" not in tool:
         return None
     table = tool["aliaslint"]
     if not isinstance(table, dict):
@@ -112,9 +118,11 @@ def _from_table(path: Path, data: bytes, table: Mapping[str, Any]) -> Config:
             values[key.replace("-", "_")] = reader(value)
         except TypeError as error:
             raise ConfigError(f"{place}: {key} must be {error}, not {value!r}") from None
+        except ValueError as error:
+            raise ConfigError(f"{place}: {key}: {error}") from None
     if (python := values.get("python")) is not None:
         values["python"] = path.parent / Path(python).expanduser()
-    if (wanted := values.get("mlx_lm")) is not None and not wanted[0].isdigit():
+    if (wanted := values.get("mlx_lm")) is not None and not _is_version(wanted):
         folder = path.parent / Path(wanted).expanduser()
         if not folder.is_dir():
             raise ConfigError(f"{path}: mlx-lm must be a version or a folder; {folder} is neither")
@@ -148,6 +156,40 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _patterns(value: object) -> tuple[str, ...]:
+    patterns = _texts(value)
+    for pattern in patterns:
+        _require_pattern(pattern)
+    return patterns
+
+
+def _require_pattern(text: str) -> None:
+    """Raise ValueError for what matches nothing, as a line of a `.gitignore`, or is refused."""
+    if _SPECIAL.isdisjoint(text):
+        return
+    from pathspec import GitIgnoreSpec  # Its import costs as much as click's.
+
+    expected = ValueError(f"{text!r} is not a pattern as in a .gitignore")
+    if not _CLOSED.fullmatch(text):
+        raise expected
+    try:
+        GitIgnoreSpec.from_lines([text])
+    except (ValueError, re.error):
+        raise expected from None
+
+
+def _is_version(text: str) -> bool:
+    if not text[0].isdigit():
+        return False
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
 def _names(value: object) -> tuple[str, ...]:
     names = _texts(value)
     if not all(name.isidentifier() for name in names):
@@ -160,17 +202,20 @@ def _mapping(value: object) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict):
         raise expected
     try:
-        return {pattern: _texts(codes) for pattern, codes in value.items()}
+        found = {pattern: _texts(codes) for pattern, codes in value.items()}
     except TypeError:
         raise expected from None
+    for pattern in found:
+        _require_pattern(pattern.removeprefix("!"))
+    return found
 
 
 _READERS: dict[str, Callable[[object], object]] = {
     "select": _texts,
     "ignore": _texts,
     "extend-select": _texts,
-    "exclude": _texts,
-    "extend-exclude": _texts,
+    "exclude": _patterns,
+    "extend-exclude": _patterns,
     "per-file-ignores": _mapping,
     "exposed-attributes": _names,
     "shared-attributes": _names,

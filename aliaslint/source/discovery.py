@@ -8,6 +8,7 @@ and no file is taken twice, whatever names lead to it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -203,7 +204,21 @@ def _layer(folder: str, name: str) -> list[_Layer]:
 def _compile(patterns: Iterable[str]) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec  # Its import costs as much as click's.
 
-    return GitIgnoreSpec.from_lines(patterns)
+    lines = list(patterns)
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except (ValueError, re.error):  # git passes over what is no pattern
+        return GitIgnoreSpec.from_lines(filter(_compiles, lines))
+
+
+def _compiles(line: str) -> bool:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except (ValueError, re.error):
+        return False
+    return True
 
 
 def _is_excluded(path: Path, excludes: Excludes) -> bool:

@@ -18,6 +18,11 @@ from aliaslint.findings import FileError
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _HEADER = re.compile(rb"(?:[^\r\n]*(?:\r\n|\r|\n)?){2}")
+NOTEBOOK = (
+    "is a notebook, which is not read: write its code to a Python file first "
+    "(jupyter nbconvert --to script)"
+)
+_NOTEBOOK = re.compile(rb'\s*\{.*"nbformat"\s*:', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,8 @@ def read(path: Path) -> SourceFile | FileError:
 def from_bytes(path: Path, data: bytes) -> SourceFile | FileError:
     """Decode `data` as Python does (PEP 263: byte order mark, then cookie, then UTF-8)."""
     path = Path(path).absolute()
+    if _is_notebook(path, data):
+        return FileError(path, None, None, NOTEBOOK)
     try:
         encoding = detect_encoding(data)
         text = data.decode(encoding)
@@ -79,6 +86,14 @@ def from_bytes(path: Path, data: bytes) -> SourceFile | FileError:
         line, column = position(text, text.index("\0"))
         return FileError(path, line, column, "holds a null byte, which Python source cannot")
     return SourceFile(path, data, text, encoding)
+
+
+def _is_notebook(path: Path, data: bytes) -> bool:
+    """Whether this is JSON of a notebook, which parses as one Python expression that does nothing.
+
+    Text on standard input has no name that would tell.
+    """
+    return path.suffix.lower() == ".ipynb" or _NOTEBOOK.match(data) is not None
 
 
 def detect_encoding(data: bytes) -> str:

@@ -11,7 +11,7 @@ from aliaslint.source.files import SourceFile
 
 # Words by which CPython's parser names syntax of a version newer than `feature_version`.
 NEWEST = sys.version_info[:2]
-MAX_DEPTH = 150  # levels of the tree; those of mlx-lm have at most some thirty
+DEEP = 150  # levels of the tree; those of mlx-lm have at most some thirty
 TOO_DEEP = "cannot be analysed: it is nested too deeply"
 
 
@@ -30,11 +30,11 @@ def parse(source: SourceFile) -> ast.Module | FileError:
         return FileError(source.path, None, None, "cannot be parsed: it is nested too deeply")
 
 
-def is_too_deep(source: SourceFile) -> bool:
-    """True if the tree of a file that parses is nested deeper than any pass is made for."""
+def is_deep(source: SourceFile) -> bool:
+    """True if the tree of a file that parses is nested deeper than code that people write."""
     tree = parse(source)
     level: list[ast.AST] = [] if isinstance(tree, FileError) else [tree]
-    for _ in range(MAX_DEPTH):
+    for _ in range(DEEP):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
         if not level:
             return False

@@ -134,6 +134,13 @@ def test_exit_status(place: Path, text: str, arguments: tuple[str, ...], status:
             "bad.py:1:2: error: holds a null byte, which Python source cannot",
             id="null byte",
         ),
+        pytest.param(
+            "nb.ipynb",
+            b'{"cells": [{"source": ["x = 1"]}], "nbformat": 4}\n',
+            "nb.ipynb: error: is a notebook, which is not read: write its code to a Python file "
+            "first (jupyter nbconvert --to script)",
+            id="notebook",
+        ),
     ],
 )
 def test_a_bad_file_is_one_line_and_the_others_are_checked(
@@ -146,6 +153,31 @@ def test_a_bad_file_is_one_line_and_the_others_are_checked(
     first, second, *_ = ran.out.splitlines()
     assert first.startswith("good.py:1:1: AL001 ")
     assert (second, ran.err, ran.status) == (line, "", 2)
+
+
+@pytest.mark.parametrize(
+    ("paths", "closing"),
+    [
+        (["syntax.py"], "Found 1 problem with input in 1 file."),
+        (["bytes.py"], "Found 1 problem with input in 1 file."),
+        (["null.py"], "Found 1 problem with input in 1 file."),
+        (["nb.ipynb"], "Found 1 problem with input in 1 file."),
+        (["missing.py"], "Found 1 problem with input."),
+        (["empty"], "Found 1 problem with input."),
+        (["good.py", "bytes.py", "missing.py"], "Found 2 problems with input in 2 files."),
+    ],
+)
+def test_files_that_cannot_be_analysed_are_counted_too(
+    place: Path, paths: list[str], closing: str
+) -> None:
+    write(place, "good.py", "")
+    write(place, "syntax.py", "syntax error\n")
+    write(place, "nb.ipynb", "{}")
+    (place / "bytes.py").write_bytes(b"x = '\xe9'\n")
+    (place / "null.py").write_bytes(b"x\0")
+    (place / "empty").mkdir()
+    ran = run("check", "--output-format", "concise", *paths)
+    assert (ran.out.splitlines()[-1], ran.err, ran.status) == (closing, "", 2)
 
 
 def test_an_unreadable_file_is_one_line(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,6 +209,32 @@ def test_unusual_files_are_checked(place: Path, data: bytes, expected: str) -> N
     assert codes() == [f"{expected} AL001"]
 
 
+def test_folders_are_searched_for_no_notebook(place: Path) -> None:
+    write(place, "pkg/a.py", "AL001!\n")
+    write(place, "pkg/nb.ipynb", '{"cells": [], "nbformat": 4}\n')
+    ran = run("check", "pkg", "--output-format", "concise")
+    assert (len(ran.out.splitlines()), ran.err, ran.status) == (2, "", 1)
+    assert ran.out.endswith("Found 1 error in 1 file.\n")
+
+
+def test_a_notebook_on_standard_input(place: Path) -> None:
+    ran = run("check", "-", stdin=b'{\n "cells": [],\n "nbformat": 4\n}\n')
+    assert ran.err.startswith("aliaslint: error: standard input: is a notebook, which is not read:")
+    assert (ran.out, ran.status) == ("", 2)
+
+
+@pytest.mark.parametrize("command", ["check", "fix"])
+@pytest.mark.parametrize("paths", [("",), ("a.py", "")])
+def test_an_empty_path_is_not_the_working_directory(
+    place: Path, command: str, paths: tuple[str, ...]
+) -> None:
+    write(place, "a.py", "AL001!\n")
+    ran = run(command, *paths)
+    message = "Invalid value for '[PATHS]...': the path is empty"
+    assert ran.err == f"aliaslint: error: {message} (aliaslint {command} --help)\n"
+    assert (ran.out, ran.status) == ("", 2)
+
+
 def test_a_folder_without_python_files(place: Path) -> None:
     (place / "empty").mkdir()
     ran = run("check", "empty")
@@ -197,6 +255,8 @@ def test_a_folder_without_python_files(place: Path) -> None:
         (["-", "."], "- is standard input and stands alone"),
         (["--stdin-filename", "a.py"], "--stdin-filename needs the path -"),
         (["--baseline", "none.json"], "none.json: cannot be read: No such file or directory"),
+        (["--package", ""], "--package: the name is empty"),
+        (["--python", "", "a.py"], "Invalid value for '--python': the path is empty"),
         (["--write-baseline"], "--write-baseline needs --baseline FILE"),
         (["--output-file", "none/report.txt"], "none/report.txt: cannot be written: No such file"),
     ],

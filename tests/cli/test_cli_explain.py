@@ -128,7 +128,7 @@ def test_the_schema_refuses_what_is_not_public_shape(place: Path) -> None:
         ("a.py:3", "a.py: line 3 is empty; the next statement is on line 5"),
         ("a.py:1", "a.py: line 1 is text, not code; the next statement is on line 2"),
         ("a.py", "name a line of the file: aliaslint explain a.py:LINE"),
-        ("a.py:", "unknown rule 'a.py:' (`aliaslint rules` lists them)"),
+        ("a.py:", "a.py:: a line number has to follow the file: a.py:LINE"),
         ("gone.py:3", "gone.py: cannot be read: no such file or directory"),
         ("folder", "folder: is a folder; name a line of a file"),
         ("folder:3", "folder: is a folder; name a line of a file"),
@@ -143,6 +143,16 @@ def test_wrong_use_is_one_line(place: Path, subject: str, message: str) -> None:
     write(place, "empty.py", "")
     ran = run("explain", subject)
     assert (ran.out, ran.err, ran.status) == ("", f"aliaslint: error: {message}\n", 2)
+
+
+def test_a_notebook_is_refused(place: Path) -> None:
+    write(place, "nb.ipynb", '{"cells": [], "nbformat": 4}\n')
+    ran = run("explain", "nb.ipynb:1")
+    assert ran.err == (
+        "aliaslint: error: nb.ipynb: is a notebook, which is not read: write its code to a Python "
+        "file first (jupyter nbconvert --to script)\n"
+    )
+    assert ran.status == 2
 
 
 def test_help_has_examples() -> None:

@@ -220,6 +220,12 @@ def test_healthy_standard_input_comes_back_as_it_is(place: Path) -> None:
     assert run("fix", "-", stdin=b"x = 1").out == "x = 1"
 
 
+def test_a_bad_file_is_counted(place: Path) -> None:
+    (place / "bad.py").write_bytes(b"x\0")
+    ran = run("fix", "bad.py")
+    assert (ran.out.splitlines()[-1], ran.status) == ("Nothing to fix in 1 file.", 2)
+
+
 def test_a_bad_file_does_not_keep_the_others_from_being_fixed(place: Path) -> None:
     path = write(place, "cache.py", BEFORE)
     write(place, "bad.py", "syntax error\n")

@@ -99,6 +99,40 @@ def test_a_closed_pipe_is_no_error(place: Path) -> None:
     assert (done.stdout, done.stderr) == ("{", "")
 
 
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    """Run `aliaslint` with what follows it in a shell."""
+    root = Path(__file__).parents[2]
+    return subprocess.run(
+        ["/bin/sh", "-c", f"{sys.executable} -m aliaslint {command}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin"},
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize("command", ["rules", "explain AL101", "--help", "--version"])
+def test_a_full_disk_is_no_defect(place: Path, command: str) -> None:
+    done = shell(f"{command} > /dev/full")
+    assert (done.stdout, done.returncode) == ("", 2)
+    assert done.stderr == (
+        "aliaslint: error: standard output or a temporary file cannot be written: "
+        "No space left on device\n"
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_where_nothing_can_be_told_the_status_tells(place: Path) -> None:
+    assert shell("rules > /dev/full 2> /dev/full").returncode == 2
+
+
+@pytest.mark.parametrize(("closed", "told"), [(">&-", ("", "")), ("2>&-", ("aliaslint", ""))])
+def test_a_stream_that_is_closed(place: Path, closed: str, told: tuple[str, str]) -> None:
+    done = shell(f"--version {closed}")
+    assert (done.stdout.split(" ")[0], done.stderr, done.returncode) == (*told, 0)
+
+
 # rules
 
 
@@ -139,6 +173,10 @@ def test_explains_a_rule(subject: str) -> None:
         ("a.py:9", "a.py: has no line 9"),
         ("a.py:0", "a.py: has no line 0"),
         ("b.py:1", "b.py: cannot be read: no such file or directory"),
+        ("a.py:abc", "a.py:abc: a line number has to follow the file: a.py:LINE"),
+        ("a.py:1:b", "a.py:1:b: a line number has to follow the file: a.py:LINE"),
+        ("a.py:", "a.py:: a line number has to follow the file: a.py:LINE"),
+        ("b.py:abc", "b.py:abc: a line number has to follow the file: b.py:LINE"),
     ],
 )
 def test_what_cannot_be_explained_is_one_line(place: Path, subject: str, message: str) -> None:

@@ -14,7 +14,7 @@ from aliaslint.analysis import AnalysisOptions, analyse
 from aliaslint.flow import transfer
 from aliaslint.flow.context import Events
 from aliaslint.flow.values import Refs
-from aliaslint.parallel import spread
+from aliaslint.parallel import MAX_JOBS, processors, spread
 from aliaslint.source.files import SourceFile, read
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -39,6 +39,21 @@ def test_the_order_of_files_changes_no_finding() -> None:
     there = analyse(files, AnalysisOptions()).findings
     back = analyse(files[::-1], AnalysisOptions()).findings
     assert [(f.code, f.path, f.span) for f in back] == [(f.code, f.path, f.span) for f in there]
+
+
+def test_processors_are_those_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(3)), raising=False)
+    assert (processors(), processors(most=2), processors(most=None)) == (3, 2, 3)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)))
+    assert (processors(), processors(most=None)) == (MAX_JOBS, 64)
+
+
+def test_processors_where_nothing_tells_which_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    assert (processors(), processors(most=None)) == (MAX_JOBS, 64)
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert processors(most=None) == 1
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 7, 100])

@@ -148,6 +148,52 @@ def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     assert str(caught.value) == expected
 
 
+@pytest.mark.parametrize("key", ["exclude", "extend-exclude"])
+@pytest.mark.parametrize("pattern", ["[", "a[b", "[]", "[!]", "[z-a]", "!", "a\\"])
+def test_what_is_no_pattern_is_an_error(tmp_path: Path, key: str, pattern: str) -> None:
+    path = configure(tmp_path, f"[tool.aliaslint]\n{key} = ['ok', '{pattern}']\n")
+    with pytest.raises(ConfigError) as caught:
+        find(tmp_path)
+    expected = f"{path}:2: {key}: {pattern!r} is not a pattern as in a .gitignore"
+    assert str(caught.value) == expected
+
+
+def test_an_ignored_pattern_that_is_none_is_an_error(tmp_path: Path) -> None:
+    path = configure(tmp_path, "[tool.aliaslint]\nper-file-ignores = {'![' = ['AL1']}\n")
+    with pytest.raises(ConfigError) as caught:
+        find(tmp_path)
+    expected = f"{path}:2: per-file-ignores: '[' is not a pattern as in a .gitignore"
+    assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize("pattern", ["[ab]c", "[]]", "[!]]", "[^a]", "x[a-z]*.py", "\\[", "!a"])
+def test_brackets_and_escapes_of_patterns(tmp_path: Path, pattern: str) -> None:
+    configure(tmp_path, f"[tool.aliaslint]\nexclude = ['{pattern}']\n")
+    assert find(tmp_path).exclude == (pattern,)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [("tool = 3\n", "[tool]"), ("[tool]\naliaslint = 3\n", "[tool.aliaslint]")],
+)
+def test_what_should_be_a_table(tmp_path: Path, text: str, what: str) -> None:
+    path = configure(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        find(tmp_path)
+    assert str(caught.value) == f"{path}: {what} must be a table"
+
+
+def test_a_folder_whose_name_begins_with_a_digit_is_no_version(tmp_path: Path) -> None:
+    path = configure(tmp_path, '[tool.aliaslint]\nmlx-lm = "3rdparty"\n')
+    with pytest.raises(ConfigError) as caught:
+        find(tmp_path)
+    folder = tmp_path / "3rdparty"
+    expected = f"{path}: mlx-lm must be a version or a folder; {folder} is neither"
+    assert str(caught.value) == expected
+    folder.mkdir()
+    assert find(tmp_path).mlx_lm == str(folder)
+
+
 @pytest.mark.parametrize("text", ["[tool.aliaslint\n", "[tool.other\n", "[tool"])
 def test_broken_toml_is_an_error(tmp_path: Path, text: str) -> None:
     path = configure(tmp_path, text)

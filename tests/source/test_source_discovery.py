@@ -99,6 +99,12 @@ def test_gitignore_above_counts_up_to_the_work_tree(tmp_path: Path) -> None:
     assert found(tmp_path, tmp_path / "repo" / "pkg") == ["repo/pkg/a.py"]
 
 
+def test_lines_of_a_gitignore_that_are_no_pattern_are_passed_over(tmp_path: Path) -> None:
+    make(tmp_path, "a.py", "b.py", ".git/HEAD")
+    write(tmp_path / ".gitignore", "[z-a]\n\\\n!\nb.py\n")
+    assert found(tmp_path) == ["a.py"]
+
+
 def test_an_ignored_folder_that_is_named_is_walked(tmp_path: Path) -> None:
     make(tmp_path, "env/pkg/a.py", ".git/HEAD")
     write(tmp_path / ".gitignore", "env/\n")

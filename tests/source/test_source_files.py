@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aliaslint.findings import FileError
-from aliaslint.source.files import SourceFile, from_bytes, position, read, split_lines
+from aliaslint.source.files import NOTEBOOK, SourceFile, from_bytes, position, read, split_lines
 
 PATH = Path("module.py")
 
@@ -113,6 +113,22 @@ def test_what_cannot_be_decoded_is_one_line_with_its_place(
     data: bytes, line: int, column: int, message: str
 ) -> None:
     assert from_bytes(PATH, data) == FileError(PATH.absolute(), line, column, message)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "is_notebook"),
+    [
+        ("nb.ipynb", b'{"cells": [], "nbformat": 4}', True),
+        ("NB.IPYNB", b"", True),
+        ("stdin.py", b'\n{\n "cells": [],\n "nbformat" : 4\n}\n', True),
+        ("a.py", b'{"nbformat"}\n', False),
+        ("a.py", b'x = {"cells": [], "nbformat": 4}\n', False),
+    ],
+)
+def test_a_notebook_is_no_source(name: str, data: bytes, is_notebook: bool) -> None:
+    found = from_bytes(Path(name), data)
+    refused = FileError(Path(name).absolute(), None, None, NOTEBOOK)
+    assert (found == refused, isinstance(found, SourceFile)) == (is_notebook, not is_notebook)
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
