@@ -5,6 +5,7 @@ Exit status: 0 nothing to report, 1 findings, 2 wrong use, bad input or an inter
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -70,6 +71,8 @@ class LazyGroup(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
         except Exception as error:
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                _fail(f"error: cannot write: {error.strerror}")
             if os.environ.get(TRACEBACK):
                 raise
             kind, text = type(error).__name__, " ".join(str(error).split())
