@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,21 @@ if TYPE_CHECKING:
     from aliaslint.verify.target import Target
 
 FORMATS = ("text", "json", "junit", "html")
+# What each other way to run does not look at.
+_CHOICE = {"changed_since": "--changed-since", "shard": "--shard", "strict": "--strict"}
+_OWN = {"architectures": "--arch", "configs": "--config", "output_file": "--output-file"}
+IDLE: dict[str, dict[str, str]] = {
+    "emit_test": {"merge": "--merge", "inject": "--inject", **_CHOICE, **_OWN},
+    "merge": {
+        "inject": "--inject",
+        "package": "--package",
+        "changed_since": "--changed-since",
+        "shard": "--shard",
+        "architectures": "--arch",
+        "configs": "--config",
+    },
+    "inject": _CHOICE,
+}
 
 _EPILOG = """\b
 Examples:
@@ -99,6 +115,7 @@ def command(**options: Any) -> int:
     is run as it is, as `fix` would rewrite it, and with value semantics forced, so that a
     difference is blamed on aliasing only where aliasing makes it.
     """
+    _require_sense(options)
     for name in ("output_file", "emit_test"):
         _require_place(options[name])
     if options["emit_test"]:
@@ -114,18 +131,31 @@ def command(**options: Any) -> int:
     return report.exit_status(strict=strict)
 
 
+def _require_sense(options: dict[str, Any]) -> None:
+    """Raise UserError where an option would silently do nothing."""
+    for mode, idle in IDLE.items():
+        if options[mode]:
+            given = [flag for name, flag in idle.items() if options[name]]
+            if given:
+                raise UserError(f"--{mode.replace('_', '-')} does not go with {', '.join(given)}")
+    if options["inject"] and options["output_format"] not in ("text", "json"):
+        raise UserError("--inject answers in text or json")
+
+
 def make_request(options: dict[str, Any]) -> VerifyRequest:
     """Return the request that the options stand for. Raises UserError."""
     from aliaslint.verify import VerifyRequest
     from aliaslint.verify.target import find_target
 
     path = _target(options["target"], options["package"])
-    wanted = _architectures(find_target(path), options)
+    target = find_target(path)
+    configs = _configs(target, options["configs"])
+    wanted = _architectures(target, options, configs)
     return VerifyRequest(
         target=path,
         architectures=wanted or (),
         nothing_changed=wanted is None,
-        configs=dict(_config(text) for text in options["configs"]),
+        configs=configs,
         device=options["device"],
         dtype=options["dtype"],
         jobs=options["jobs"] or processors(most=None),
@@ -160,7 +190,12 @@ def write_report(
     if output_file is None and output_format == "text":
         show(report)
         return
-    _write(render(report, output_format, strict=strict), output_file)
+    text = render(report, output_format, strict=strict)
+    try:
+        _write(text, output_file)
+    except UserError:
+        show(report)  # The work is done: what cannot be written can still be read.
+        raise
 
 
 def _write(text: str, output_file: Path | None) -> None:
@@ -235,34 +270,49 @@ def _target(targets: tuple[Path, ...], package: str | None) -> Path:
     return targets[0] if targets else Path()
 
 
-def _architectures(target: Target, options: dict[str, Any]) -> tuple[str, ...] | None:
+def _architectures(
+    target: Target, options: dict[str, Any], configs: Iterable[str]
+) -> tuple[str, ...] | None:
     """The model types that were asked for: by name, by file, by revision.
 
     Empty for all, None if the files or the revision touch none.
     """
-    from aliaslint.verify.changes import affected, changed_since
+    from aliaslint.verify.changes import affected, changed_since, touches_caches
+    from aliaslint.verify.session import require_known
 
-    named: tuple[str, ...] = options["architectures"]
+    named = tuple(target.model_type(name) for name in options["architectures"])
+    require_known(target, (*named, *configs))
     changed: list[Path] | None = None
     if options["changed_since"] is not None:
         changed = changed_since(target, options["changed_since"])
     elif options["target"] and all(path.is_file() for path in options["target"]):
         changed = list(options["target"])
-    if changed is None:
+    if changed is None or touches_caches(target, changed):
         return named
     found = tuple(name for name in affected(target, changed) if not named or name in named)
     return found or None
 
 
+def _configs(target: Target, texts: Iterable[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for text in texts:
+        given, value = _config(text)
+        name = target.model_type(given)
+        if name in found:
+            raise UserError(f"--config {text}: {name} has a configuration already")
+        found[name] = value
+    return found
+
+
 def _config(text: str) -> tuple[str, Any]:
-    name, sign, file = text.partition("=")
-    if not sign:
+    name, _, file = text.partition("=")
+    if not (name and file):
         raise UserError(f"--config {text}: write it as model_type=config.json")
     try:
         value = json.loads(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UserError(f"{file}: is no JSON") from None
     if not isinstance(value, dict):
         raise UserError(f"{file}: a configuration is a JSON object")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from aliaslint.errors import UserError
 from aliaslint.verify.model import VerifyReport, VerifyRequest
-from aliaslint.verify.session import run
+from aliaslint.verify.session import require_known, run
 from aliaslint.verify.sweep import Progress
 from aliaslint.verify.target import Target, find_target
 
@@ -40,8 +40,10 @@ def self_test(
     cache_path = target.folder / "models" / "cache.py"
     if not cache_path.exists():
         raise UserError(f"{target.folder} has no models/cache.py to put a fault into")
-    cache = inplace_caches(cache_path.read_text(encoding="utf-8"))
-    model, text = late_capture(target, request.architectures)
+    require_known(target, request.architectures)
+    cache = inplace_caches(_text(cache_path))
+    name, text = late_capture(target, request.architectures)
+    model = target.module(name)
     contents = {cache_path: cache.encode(), model: text.encode()}
     healthy = {path: path.read_bytes() for path in contents}
     report = run(
@@ -49,12 +51,12 @@ def self_test(
             request,
             injected=contents,
             rewritten=healthy,
-            architectures=(model.stem,),
+            architectures=(name,),
             nothing_changed=False,
         ),
         progress,
     )
-    return [_cache_fault(report), _model_fault(report, model)], report
+    return [_cache_fault(report), _model_fault(report, model, target)], report
 
 
 def _cache_fault(report: VerifyReport) -> Fault:
@@ -64,11 +66,21 @@ def _cache_fault(report: VerifyReport) -> Fault:
     return Fault("in-place update of offset in the caches", "models/cache.py", bool(caught), found)
 
 
-def _model_fault(report: VerifyReport, model: Path) -> Fault:
+def _model_fault(report: VerifyReport, model: Path, target: Target) -> Fault:
     verdicts = {result.verdict for result in report.architectures}
     found = ", ".join(sorted(verdicts))
     what = "queries rotated after the update with an offset captured before it"
-    return Fault(what, f"models/{model.name}", bool(verdicts & CAUGHT), found)
+    return Fault(what, model.relative_to(target.folder).as_posix(), bool(verdicts & CAUGHT), found)
+
+
+def _text(path: Path) -> str:
+    """The text of a file; "" where it is no Python, so that no fault can be put in."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        ast.parse(text)
+    except (SyntaxError, ValueError):
+        return ""
+    return text
 
 
 def inplace_caches(source: str) -> str:
@@ -96,13 +108,12 @@ def _rebindings(tree: ast.Module) -> Iterator[ast.Assign]:
             yield node
 
 
-def late_capture(target: Target, wanted: tuple[str, ...]) -> tuple[Path, str]:
-    """A model file in which the query rotation can be moved, and its text with the fault."""
+def late_capture(target: Target, wanted: tuple[str, ...]) -> tuple[str, str]:
+    """A model in which the query rotation can be moved, and the text of its file with the fault."""
     for name in wanted or target.architectures():
-        path = target.folder / "models" / f"{name}.py"
-        text = moved_rotation(path.read_text(encoding="utf-8"))
+        text = moved_rotation(_text(target.module(name)))
         if text is not None:
-            return path, text
+            return name, text
     raise UserError(f"{target.folder}: no model with the usual lines to put a fault into")
 
 

@@ -17,7 +17,7 @@ def load_report(path: Path) -> VerifyReport:
         return report_from_json(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UserError(f"{path}: is no report of verify") from None
 
 

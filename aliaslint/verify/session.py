@@ -25,22 +25,29 @@ from aliaslint.verify.model import ArchitectureResult, VerifyReport, VerifyReque
 from aliaslint.verify.sweep import RECHECKED, Early, Progress, Sweep, VerifyError
 from aliaslint.verify.target import Target, find_target
 
+ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+
 
 @contextmanager
 def working_folder() -> Iterator[Path]:
-    """A temporary folder that is removed however the work ends, a request to terminate too."""
+    """A temporary folder that is removed however the work ends.
+
+    A request to terminate ends it too, and so does a terminal that goes away; what ignores a
+    signal, under nohup, goes on ignoring it.
+    """
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
     ours = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, leave) if ours else None
+    heeded = [n for n in ENDINGS if ours and signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, leave) for number in heeded}
     try:
         with tempfile.TemporaryDirectory(prefix="aliaslint-verify-") as name:
             yield Path(name)
     finally:
-        if ours:
-            signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def run(request: VerifyRequest, progress: Progress | None = None) -> VerifyReport:
@@ -139,9 +146,9 @@ def completed(
     """`result` with the names that share its module, and what explains it."""
     if result.verdict in RECHECKED:
         result = replace(result, reason=" | ".join([result.reason, *probes]))
-    module = target.folder / "models" / f"{result.architecture}.py"
+    files = set(target.files(result.architecture))
     explained = result.verdict in ("fixed", "broken")
-    near = [f for f in findings if explained and module in _places(f)]
+    near = [f for f in findings if explained and files & _places(f)]
     return replace(
         result,
         aliases=target.aliases().get(result.architecture, ()),
@@ -176,12 +183,23 @@ def with_rewrite(request: VerifyRequest, target: Target) -> VerifyRequest:
     return replace(request, rewritten=made.contents, edits=made.edits, findings=made.findings)
 
 
+def require_known(target: Target, names: Sequence[str]) -> None:
+    """Raise VerifyError where the target has no architecture of one of these names."""
+    from difflib import get_close_matches
+
+    known = target.architectures()
+    unknown = [name for name in dict.fromkeys(names) if name not in known]
+    if not unknown:
+        return
+    aliases = (alias for names in target.aliases().values() for alias in names)
+    close = get_close_matches(unknown[0], [*known, *aliases], n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    raise VerifyError(f"{target.folder} has no architecture named {', '.join(unknown)}{hint}")
+
+
 def chosen_plans(request: VerifyRequest, target: Target) -> list[Plan]:
     """The configurations of all shards: of the whole target, or of the architectures named."""
     known = target.architectures()
-    named = (*request.architectures, *request.configs)
-    unknown = [name for name in dict.fromkeys(named) if name not in known]
-    if unknown:
-        raise VerifyError(f"{target.folder} has no architecture named {', '.join(unknown)}")
+    require_known(target, (*request.architectures, *request.configs))
     chosen = [name for name in known if not request.architectures or name in request.architectures]
     return [plan for name in chosen for plan in configs.plans(name, request.configs.get(name))]

@@ -183,3 +183,18 @@ def test_what_cannot_be_explained_is_one_line(place: Path, subject: str, message
     write(place, "a.py", "x = 1\n")
     ran = run("explain", subject)
     assert (ran.err, ran.status) == (f"aliaslint: error: {message}\n", 2)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_full_disk_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "aliaslint", "rules"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    what = "standard output or a temporary file cannot be written"
+    message = f"aliaslint: error: {what}: No space left on device\n"
+    assert (done.stderr, done.returncode) == (message, 2)

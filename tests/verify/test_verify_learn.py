@@ -56,6 +56,13 @@ def offset_below_period(config: Config) -> None:
     kinds.index("attention")
 
 
+def nothing_for_a_head(config: Config) -> None:
+    """Each number made smaller gives another complaint that nothing mends."""
+    each = config["across"] // config["split"]
+    if each < 8 or config["split"] < 4:
+        raise ValueError(f"dims must be at least 8 but got {each}")
+
+
 @pytest.mark.parametrize(
     ("config", "attempt", "expected"),
     [
@@ -71,6 +78,7 @@ def offset_below_period(config: Config) -> None:
         ({"width": 64, "groups": 5}, divisor, {"width": 64, "groups": 1}),
         ({"scaling": {}}, wanted_keys, {"scaling": {"type": "default", "factor": 1.0}}),
         ({"attn_offset": 4}, offset_below_period, {"attn_offset": 1}),
+        ({"across": 4, "split": 4}, nothing_for_a_head, {"across": 64, "split": 4}),
     ],
 )
 def test_complaint_is_mended(

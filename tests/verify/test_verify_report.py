@@ -162,7 +162,7 @@ def test_report_of_no_change_is_no_failure_alone_and_merged() -> None:
     assert last == "no architecture is touched by the changed files"
 
 
-@pytest.mark.parametrize("text", ["no json", "[]", '{"version": "1"}'])
+@pytest.mark.parametrize("text", ["no json", "[" * 200_000, "[]", '{"version": "1"}'])
 def test_loading_what_is_no_report(tmp_path: Path, text: str) -> None:
     path = tmp_path / "r.json"
     path.write_text(text)
@@ -300,3 +300,71 @@ def test_shard_that_makes_no_sense(text: str) -> None:
 
     with pytest.raises(UserError, match="write it as K/N"):
         _shard(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--merge", "--inject", "a"], "--merge does not go with --inject"),
+        (
+            ["--merge", "--package", "a", "-a", "b", "--config", "b=c"],
+            "--merge does not go with --package, --arch, --config",
+        ),
+        (
+            ["--emit-test", "t.py", "--merge", "--strict"],
+            "--emit-test does not go with --merge, --strict",
+        ),
+        (["--inject", "--shard", "1/2"], "--inject does not go with --shard"),
+        (["--inject", "--output-format", "junit"], "--inject answers in text or json"),
+    ],
+)
+def test_option_that_would_do_nothing_is_refused(arguments: list[str], message: str) -> None:
+    from click.testing import CliRunner
+
+    from aliaslint.cli.verify import command
+
+    done = CliRunner().invoke(command, arguments, standalone_mode=False)
+    assert str(done.exception) == message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["llama"], "--config llama: write it as model_type=config.json"),
+        (["llama="], "--config llama=: write it as model_type=config.json"),
+        (["=given.json"], "--config =given.json: write it as model_type=config.json"),
+        (["llama=nowhere.json"], "nowhere.json: cannot be read: No such file or directory"),
+        (["llama=deep.json"], "deep.json: is no JSON"),
+        (["llama=list.json"], "list.json: a configuration is a JSON object"),
+        (
+            ["llama=given.json", "mistral=given.json"],
+            "--config mistral=given.json: llama has a configuration already",
+        ),
+    ],
+)
+def test_configuration_that_cannot_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], message: str
+) -> None:
+    from aliaslint.cli.verify import _configs
+    from aliaslint.verify.target import find_target
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "cache.py").write_text("")
+    (tmp_path / "utils.py").write_text('MODEL_REMAPPING = {"mistral": "llama"}\n')
+    texts = {"given": "{}", "list": "[]", "deep": "[" * 200_000}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.json").write_text(text)
+    with pytest.raises(UserError) as raised:
+        _configs(find_target(tmp_path), options)
+    assert str(raised.value) == message
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_report_that_cannot_be_written_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    from aliaslint.cli.verify import write_report
+
+    done = report(architectures=(ArchitectureResult("shown", "equivalent"),))
+    with pytest.raises(UserError, match="/dev/full: cannot be written: No space left on device"):
+        write_report(done, "json", Path("/dev/full"))
+    assert "shown" in capsys.readouterr().out

@@ -225,7 +225,7 @@ def test_self_test_catches_both_faults() -> None:
     assert done.output.count("caught: ") == 2
 
 
-@pytest.mark.parametrize("request_to_end", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("request_to_end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupt_leaves_no_process_and_no_folder(
     tmp_path: Path, request_to_end: signal.Signals
 ) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from aliaslint.errors import UserError
-from aliaslint.verify.changes import affected, changed_since
+from aliaslint.verify.changes import affected, changed_since, touches_caches
 from aliaslint.verify.inject import inplace_caches, moved_rotation
 from aliaslint.verify.target import Target, TargetError, find_target
 
+BOTH = "Model, ModelArgs"
 MODEL = "from .base import x\n\nclass ModelArgs: ...\n\nclass Model: ...\n"
 
 
@@ -85,6 +87,81 @@ def test_architectures_give_model_and_arguments(tree: Path) -> None:
     assert find_target(tree).architectures() == ["one", "two"]
 
 
+def test_nearest_of_several_packages_is_named_by_the_user(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name / "models").mkdir(parents=True)
+        (tmp_path / name / "models" / "cache.py").write_text("")
+    with pytest.raises(TargetError, match=r"name one of .*/a, .*/b$"):
+        find_target(tmp_path)
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "cache.py").write_text("")
+    assert find_target(tmp_path).folder == tmp_path.resolve()
+
+
+def test_folder_that_may_not_be_read_holds_no_package(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = os.listdir
+
+    def refuse(folder: Path) -> list[str]:
+        if Path(folder).name == "private":
+            raise PermissionError(13, "Permission denied", str(folder))
+        return listed(folder)
+
+    (tree.parent / "private").mkdir()
+    monkeypatch.setattr(os, "listdir", refuse)
+    assert find_target(tree.parent.parent).folder == tree.resolve()
+    with pytest.raises(TargetError, match="no package"):
+        find_target(tree.parent / "private")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("three.py", "from .one import *\n"),
+        ("three.py", "def ("),
+        ("three.py", "\0"),
+        ("three.py", f"try:\n    import a\nexcept ImportError:\n    from .one import {BOTH}\n"),
+        ("three.py", "if x:\n    Model: type = y\nelse:\n    z = 1\nModelArgs: type = z\n"),
+        ("three/__init__.py", f"from .inner import {BOTH}\n"),
+        ("three/__init__.py", "from ..one import *\n"),
+    ],
+)
+def test_no_way_to_write_an_architecture_leaves_it_out(tree: Path, path: str, text: str) -> None:
+    file = tree / "models" / path
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    target = find_target(tree)
+    assert (target.architectures(), target.module("three")) == (["one", "three", "two"], file)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "def f():\n    class Model: ...\nModelArgs = 1\n", "from .three import *\n"]
+)
+def test_module_without_model_is_no_architecture(tree: Path, text: str) -> None:
+    (tree / "models" / "three.py").write_text(text)
+    assert find_target(tree).architectures() == ["one", "two"]
+
+
+def test_change_inside_a_package_of_models(tree: Path) -> None:
+    folder = tree / "models" / "three"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(f"from .inner import {BOTH}\n")
+    (folder / "inner.py").write_text(f"from pkg.layers.norm import f\n{MODEL}")
+    target = find_target(tree)
+    for changed in ("models/three/inner.py", "layers/norm.py"):
+        assert affected(target, [tree / changed]) == ["three"]
+
+
+def test_caches_beside_the_models_may_be_anyones(tree: Path) -> None:
+    target = find_target(tree)
+    for name in ("paged.py", "models/one.py"):
+        (tree / name).write_text(MODEL + "class C:\n    def update_and_fetch(self): ...\n")
+    assert touches_caches(target, [tree / "paged.py"])
+    assert not touches_caches(target, [tree / "models" / "one.py"])
+    assert not touches_caches(target, [tree / "models" / "two.py"])
+
+
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
@@ -95,6 +172,8 @@ def test_architectures_give_model_and_arguments(tree: Path) -> None:
         (["models/cache.py"], ["one", "two"]),
         (["models/helper.py"], []),
         (["server.py"], []),
+        (["models/one"], []),
+        (["other/one.py"], []),
     ],
 )
 def test_change_touches_what_imports_it(
@@ -112,14 +191,20 @@ def test_changes_since_a_revision(tree: Path) -> None:
     git("add", ".")
     git("commit", "-qm", "first")
     (tree / "models" / "two.py").write_text("")
-    (tree / "models" / "three.py").write_text(MODEL)
+    (tree / "models" / "three\u00e9.py").write_text(MODEL)
     found = changed_since(find_target(tree), "HEAD")
-    assert sorted(path.name for path in found) == ["three.py", "two.py"]
-
-
-def test_unknown_revision(tree: Path) -> None:
-    with pytest.raises(UserError, match="--changed-since"):
+    assert sorted(path.name for path in found) == ["three\u00e9.py", "two.py"]
+    with pytest.raises(UserError, match="--changed-since: fatal: bad revision 'nowhere'"):
         changed_since(find_target(tree), "nowhere")
+    with pytest.raises(UserError, match="bad revision '--output"):
+        changed_since(find_target(tree), f"--output={tree / 'made'}")
+    assert not (tree / "made").exists()
+
+
+def test_revision_without_repository(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tree.parent.parent))
+    with pytest.raises(UserError, match="--changed-since: fatal: not a git repository"):
+        changed_since(find_target(tree), "HEAD")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +252,16 @@ def test_model_without_the_usual_lines_takes_no_fault() -> None:
 
 def test_model_types_that_are_mapped_to_a_module(tree: Path) -> None:
     (tree / "utils.py").write_text('MODEL_REMAPPING = {"a": "one", "b": "two", "c": "one"}\n')
-    assert find_target(tree).aliases() == {"one": ("a", "c"), "two": ("b",)}
+    target = find_target(tree)
+    assert target.aliases() == {"one": ("a", "c"), "two": ("b",)}
+    assert [target.model_type(name) for name in ("a", "b", "one", "d")] == [
+        "one",
+        "two",
+        "one",
+        "d",
+    ]
+    (tree / "utils.py").write_text('MODEL_REMAPPING: dict[str, str] = {"a": "one"}\n')
+    assert target.aliases() == {"one": ("a",)}
 
 
 def test_missing_mlx_is_one_line(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,8 +279,11 @@ def test_unknown_architecture_is_one_line(tree: Path) -> None:
     from aliaslint.verify.session import chosen_plans
 
     request = VerifyRequest(tree, architectures=("one", "nope"))
-    with pytest.raises(VerifyError, match="has no architecture named nope"):
+    with pytest.raises(VerifyError, match=r"has no architecture named nope$"):
         chosen_plans(request, find_target(tree))
+    close = VerifyRequest(tree, architectures=("tvo",))
+    with pytest.raises(VerifyError, match=r"has no architecture named tvo; did you mean two\?"):
+        chosen_plans(close, find_target(tree))
 
 
 def test_configuration_of_an_unknown_architecture_is_one_line(tree: Path) -> None:

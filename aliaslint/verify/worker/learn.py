@@ -6,6 +6,7 @@ place to another, is kept. Only fields that nobody gave are changed.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import re
 import traceback
@@ -34,7 +35,7 @@ def learned(
         return attempt(config), config
     except Exception as error:
         first, complaint = error, error
-    left, seen = ATTEMPTS, {_text(first)}
+    start, left, seen = config, ATTEMPTS, {_text(first)}
     while left:
         for candidate in suggestions(config, complaint, names, fixed, kinds):
             left -= 1
@@ -49,6 +50,9 @@ def learned(
                 break
         else:
             break
+    for candidate in _widened(start, names, fixed):
+        with contextlib.suppress(Exception):
+            return attempt(candidate), candidate
     raise first
 
 
@@ -177,6 +181,19 @@ def _unnamed(config: Config, paths: list[Path], names: Mapping[str, Any]) -> Ite
             for new in (1, 2, 0):
                 if new != old:
                     yield _set(config, path, new)
+
+
+def _widened(
+    config: Config, names: Mapping[str, Any], fixed: Mapping[str, Any]
+) -> Iterator[Config]:
+    """When mending led nowhere: one number whose meaning nothing tells taken for a width.
+
+    A width that is no larger than the number of heads leaves nothing to a head.
+    """
+    for path in _paths(config):
+        old = _get(config, path)
+        if type(old) is int and 0 < old < 64 and path[-1] not in names and not _has(fixed, path):
+            yield _set(config, path, 16 * old)
 
 
 def _shrunk(config: Config, names: Mapping[str, Any]) -> Iterator[Config]:
