@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from aliaslint.verify.worker.main import last_words
+from aliaslint.verify.worker.main import last_words, said_by
 
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
 GRACE = 20.0
@@ -210,7 +210,7 @@ def _ending(process: subprocess.Popen[bytes]) -> str:
         return "the process closed its output"
     if code < 0:
         return f"the process was ended by {signal.Signals(-code).name}"
-    return f"the process ended with status {code}"
+    return said_by(code)
 
 
 def child_environment(compile_on: bool) -> dict[str, str]:

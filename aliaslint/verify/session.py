@@ -28,6 +28,13 @@ from aliaslint.verify.target import Target, find_target
 ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 
 
+def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="aliaslint-verify-")
+    except OSError as error:
+        raise VerifyError(f"no place for temporary files: {error.strerror}") from None
+
+
 @contextmanager
 def working_folder() -> Iterator[Path]:
     """A temporary folder that is removed however the work ends.
@@ -43,7 +50,7 @@ def working_folder() -> Iterator[Path]:
     heeded = [n for n in ENDINGS if ours and signal.getsignal(n) is not signal.SIG_IGN]
     before = {number: signal.signal(number, leave) for number in heeded}
     try:
-        with tempfile.TemporaryDirectory(prefix="aliaslint-verify-") as name:
+        with _temporary_folder() as name:
             yield Path(name)
     finally:
         for number, handler in before.items():

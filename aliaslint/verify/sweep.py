@@ -87,8 +87,9 @@ class Sweep:
             self._results([self._task("disk", "preflight")], self.setups, True, False)
         )
         if result is None or result["status"] != "ok":
-            reason = result["reason"] if result else answer.problem
-            raise VerifyError(f"MLX does not work here: {reason}")
+            if result is None:
+                raise VerifyError(f"a first run of MLX failed: {answer.problem}")
+            raise VerifyError(f"MLX does not work here: {result['reason']}")
         self.facts = result
 
     def early(self, plans: Sequence[Plan], enough: Callable[[], bool]) -> Early:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import resource
 import shutil
 import signal
 import subprocess
@@ -248,6 +249,28 @@ def test_interrupt_leaves_no_process_and_no_folder(
     process.wait(30)
     alive = [pid for pid in started if Path(f"/proc/{pid}").exists()]
     assert (alive, list(tmp_path.glob("aliaslint-verify-*"))) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("room", "message"),
+    [
+        (0, "no place for temporary files: No usable temporary directory found in ["),
+        (16, "a first run of MLX failed: its result could not be written: the folder for"),
+    ],
+)
+def test_full_disk_is_one_line(room: int, message: str) -> None:
+    """A limit of a few bytes a file stands for it: what is written fails in the same place."""
+    code = "from aliaslint.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "verify", str(TREE), "-a", "healthy", "--device", "cpu"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),
+        check=False,
+    )
+    assert done.stderr.startswith(f"aliaslint: error: {message}")
+    assert (done.stderr.count("\n"), done.returncode) == (1, 2)
 
 
 def heed_interrupts() -> None:

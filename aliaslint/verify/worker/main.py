@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 POLL = 0.02
+UNWRITTEN = 74  # The exit status of a task that had no place for its result.
 
 
 def main() -> None:
@@ -88,7 +89,10 @@ class Worker:
                 result = preflight.run_preflight()
         except Exception as error:
             result = {"status": "error", "reason": tasks.describe(error, self.folder)}
-        tasks.write_result(task, result)
+        try:
+            tasks.write_result(task, result)
+        except OSError:  # A full disk takes no words either: the status has to say it.
+            os._exit(UNWRITTEN)
 
     def serve(self) -> None:
         selector = selectors.DefaultSelector()
@@ -166,7 +170,14 @@ def ending(status: int, late: bool, timeout: float) -> str:
     if os.WIFSIGNALED(status):
         return f"the process was ended by {signal.Signals(os.WTERMSIG(status)).name}"
     code = os.WEXITSTATUS(status)
-    return f"the process ended with status {code}" if code else ""
+    return said_by(code) if code else ""
+
+
+def said_by(code: int) -> str:
+    """What an exit status other than 0 means."""
+    if code == UNWRITTEN:
+        return "its result could not be written: the folder for temporary files may be full"
+    return f"the process ended with status {code}"
 
 
 def answer(task: Mapping[str, Any], problem: str, seconds: float) -> None:
