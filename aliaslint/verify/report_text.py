@@ -55,7 +55,7 @@ def render(report: VerifyReport, stream: IO[str] | None = None) -> None:
     broken = [result for result in report.caches if result.verdict in ("broken", "fixed")]
     if broken:
         console.print(_cache_table(broken))
-    if report.architectures:
+    if report.architectures or broken:
         console.print(_legend(report), markup=False, soft_wrap=True)
     for error in report.errors:
         console.print(error, markup=False, soft_wrap=True)
@@ -152,13 +152,14 @@ def by_handle(changed: Sequence[str]) -> str:
 
 
 def _legend(report: VerifyReport) -> str:
-    seen = [verdict for verdict in VERDICTS if report.count(verdict)]
-    lines = [f"  {verdict}: {MEANINGS[verdict]}" for verdict in seen]
+    shown = {result.verdict for result in report.caches} & {"broken", "fixed"}
+    shown |= {result.verdict for result in report.architectures}
+    lines = [f"  {verdict}: {MEANINGS[verdict]}" for verdict in VERDICTS if verdict in shown]
     columns = (
         "  on disk, rewritten: largest difference of the logits from decoding one by one;"
         " power: what shifting the offset by one moves, in standard deviations"
     )
-    return "\n".join([*lines, columns])
+    return "\n".join([*lines, columns] if report.architectures else lines)
 
 
 class RichProgress(Progress):

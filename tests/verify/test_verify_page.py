@@ -41,7 +41,7 @@ def page() -> str:
         "0.32.4",
         facts,
         results,
-        (cache,),
+        (cache, CacheResult("TokenBuffer", "models/cache.py", "unsupported")),
         tolerance={"relative": 1e-5},
     )
     return render(report, "html")
@@ -97,6 +97,15 @@ def test_filters_and_legend_name_the_verdicts_that_occur(opened: str) -> None:
         "1 equivalent",
         "1 fixed",
         "1 broken",
+    ]
+
+
+def test_legend_explains_the_verdicts_of_caches_too(opened: str) -> None:
+    assert re.findall(r"<dt[^>]*>([^<]*)</dt>", opened) == [
+        "equivalent",
+        "fixed",
+        "broken",
+        "unsupported",
     ]
 
 

@@ -199,6 +199,15 @@ def test_text_explains_the_verdicts_that_occur() -> None:
     assert "kernel:" not in text
 
 
+@pytest.mark.parametrize("verdicts", [(), ("equivalent",)])
+def test_text_explains_the_verdicts_of_caches_too(verdicts: tuple[Verdict, ...]) -> None:
+    caches = tuple(CacheResult(name, "a.py", name) for name in ("fixed", "unsupported"))  # type: ignore[arg-type]
+    text = render(report(*verdicts, caches=caches), "text")
+    assert "fixed: alias-broken on disk, and the rewrite cures it" in text
+    assert "unsupported: " not in text
+    assert ("largest difference of the logits" in text) == bool(verdicts)
+
+
 def test_changed_handles_stand_together() -> None:
     changed = [
         "offset over update_and_fetch (prefill)",
