@@ -80,6 +80,17 @@ class Masks:
         spread(leaked, before)
         return {node: (updates[node], leaked[node]) for node in updates}
 
+    def leading_to(self, functions: list[str]) -> dict[str, int]:
+        """Return for each function which of the given ones it may lead to, a bit for each."""
+        bits = {key: 1 << number for number, key in enumerate(functions)}
+        masks = {node: bits.get(node[1], 0) if node[0] == "f" else 0 for node in self.reach.units}
+        spread(masks, self._before(through_classes=True))
+        found: dict[str, int] = {}
+        for node, mask in masks.items():
+            if node[0] == "f":
+                found[node[1]] = found.get(node[1], 0) | mask
+        return found
+
     def _classes(self, before: Before) -> dict[Node, int]:
         classes = dict.fromkeys(self.reach.units, 0)
         classes.update((unit.node, 1 << number) for number, unit in enumerate(self.classes))

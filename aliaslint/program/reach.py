@@ -9,7 +9,7 @@ class run is for `program/masks.py` to say.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from aliaslint.lower import ir
@@ -26,6 +26,7 @@ from aliaslint.program.scan import (
     Update,
     arguments,
     has_receiver,
+    nested,
     scan,
 )
 from aliaslint.program.types import (
@@ -97,6 +98,74 @@ class Unit:
     class_key: str | None = None
 
 
+Place = int | str  # of an argument: its position or its keyword
+
+
+@dataclass(slots=True)
+class Handed:
+    """Functions that are used as values: a call of which the callee is not known may be one of
+    any of them. `given_back` says for each place which of them (by the key of the outermost
+    function) may give back the argument that stands there.
+
+    Modules of `mlx.nn` are left out: nearly all code that holds one makes it itself.
+    """
+
+    keys: set[str] = field(default_factory=set)
+    members: set[str] = field(default_factory=set)
+    methods: set[str] = field(default_factory=set)
+    given_back: dict[Place, set[str]] = field(default_factory=dict)
+
+    def fill(self, reach: Reach) -> None:
+        scans = reach.scans()
+        for found in scans:
+            self.members |= found.loaded
+            self.keys.update(handed_in(reach, found))
+            if found.function.class_key is not None:
+                self.methods.add(found.function.name)
+        given_back: dict[Place, set[str]] = {}
+        for found in scans:
+            for value, function in found.returned:
+                if self.takes(reach, function):
+                    own = found.function.class_key
+                    sources = reach.sources(value, function, found, own, set())
+                    given = {s[1:] for s in sources if s.startswith("%")}
+                    for place in self.places(reach, function, given):
+                        given_back.setdefault(place, set()).add(found.function.key)
+        self.given_back = given_back
+
+    def takes(self, reach: Reach, function: ir.Function) -> bool:
+        """True if the function may be handed around as a value."""
+        if function.key in self.keys or reach.kinds.decorations.of(function) is not None:
+            return True
+        info = reach.kinds.classes.get(function.class_key) if function.class_key else None
+        if info is None:
+            return False
+        if function.name == "__call__":
+            return not info.is_module_class()
+        method = info.find(function.name)
+        return function.name in self.members and (method is None or method.role != "property")
+
+    def places(self, reach: Reach, function: ir.Function, params: set[str]) -> set[Place]:
+        """Return the arguments of a call that stand for these parameters of a function that is
+        handed around: a method is bound to its receiver, what is decorated is not."""
+        bound = has_receiver(function) and reach.kinds.decorations.of(function) is None
+        found: set[Place] = set()
+        for number, name in enumerate(function.params):
+            if name in params and number >= bound:
+                found |= {number - bound, name}
+        return found
+
+
+def arguments_at(call: ir.Call, places: Collection[Place]) -> Iterator[tuple[Place, ir.Expr]]:
+    """Pair the places with the arguments of a call that stand there; what is unpacked may stand
+    at any."""
+    for number, arg in enumerate(call.args):
+        if arg.name in {"*", "**"}:
+            yield from ((place, arg.value) for place in places)
+        elif (arg.name or number) in places:
+            yield arg.name or number, arg.value
+
+
 @dataclass(frozen=True, slots=True)
 class Callee:
     """What a call may run; `bound` if its first parameter is no argument of the call."""
@@ -123,6 +192,7 @@ class Reach:
         self._pending: list[Node] = []
         self._storing: set[str] | None = None
         self._functions: dict[Node, ir.Function] = {}
+        self.handed = Handed()
 
     # --- building
 
@@ -157,6 +227,8 @@ class Reach:
                     self._fill_protocol(unit, self.kinds.modules.by_id[module_id], name)
                 case _:
                     pass
+        self.handed.fill(self)
+        self._returned.clear()  # now it is known what a call of a value may give back
         for unit in self.units.values():  # now that all classes have been met
             if unit.scan is not None:
                 self._fill_updates(unit, unit.scan)
@@ -187,7 +259,7 @@ class Reach:
                     return -1
                 if name.startswith(":"):
                     name = self.variable_key(module, name) or name
-                if name[0] not in "=%?":
+                if name[0] not in "=%?^":
                     leaks |= self.bits.capture(name)
         return leaks
 
@@ -384,7 +456,7 @@ class Reach:
         for name in self.sources(base, function, found, class_key, set()):
             if name.startswith(":"):
                 name = self.variable_key(module, name) or name
-            if name[0] not in "=%?":
+            if name[0] not in "=%?^":
                 result |= self.bits.update(name, update.item)
         return result
 
@@ -440,7 +512,8 @@ class Reach:
         seen: set[str],
     ) -> Iterator[str]:
         """Yield where what `expr` holds may come from: an attribute, ":global", "*" for
-        anything, "=" for a new value and "%name" for a parameter."""
+        anything, "=" for a new value, "%name" for a parameter, and "^place%name" for one that is
+        handed at this place to a callee that may give it back."""
         match expr:
             case ir.Attr(name="__dict__"):
                 yield "*"
@@ -512,10 +585,12 @@ class Reach:
             for callee in callees:
                 given = dict(arguments(callee.function, call, callee.bound))
                 for name in sorted(self.returned(callee.function, callee.class_key)):
-                    if name[0] != "%":
+                    how, _, param = name.rpartition("%")
+                    if param == name:
                         yield name
-                    elif name[1:] in given:
-                        yield from self.sources(given[name[1:]], function, found, class_key, seen)
+                    elif param in given:
+                        names = self.sources(given[param], function, found, class_key, seen)
+                        yield from (how + n if n.startswith("%") else n for n in names)
             if callees:
                 continue
             match atom:
@@ -537,6 +612,10 @@ class Reach:
                     yield "*" if dotted in handed else "="
                 case "unknown":
                     yield "=" if is_array_method(call) else "?"
+                    if self.is_of_a_value(call):
+                        for place, value in arguments_at(call, self.handed.given_back):
+                            names = self.sources(value, function, found, class_key, seen)
+                            yield from (given_back_at(place, name) for name in names)
                 case ClassOf():
                     yield "="
                 case _:
@@ -548,7 +627,20 @@ class Reach:
         method = info.find("__getitem__") if info else None
         if info is not None and method is not None:
             names = self.returned(self.kinds.classes.method(method), info.key)
-            yield from (name for name in sorted(names) if name[0] != "%")
+            yield from (name for name in sorted(names) if "%" not in name)
+
+    def is_of_a_value(self, call: ir.Call) -> bool:
+        """True for a call of what a variable, an element or an attribute of an object holds; the
+        name of a method is not taken for one."""
+        match call.fn:
+            case ir.Name(scope=scope):
+                return scope != "global"
+            case ir.Item() | ir.Call():
+                return True
+            case ir.Attr(name=name):
+                return name in self.setters_of() and name not in self.handed.methods
+            case _:
+                return False
 
     def callees(self, atom: object) -> list[Callee]:
         """Return what a call of it may run: a function, and what decorators put in its place."""
@@ -589,6 +681,22 @@ class Reach:
                 names.update(self.sources(value, inner, found, class_key, set()))
             self._returned[key] = frozenset(names or {"="})
         return self._returned[key]
+
+
+def handed_in(reach: Reach, found: Scan) -> Iterator[str]:
+    """Yield the keys of functions that are used as values in a function: of modules by their
+    names, and nested ones, of which a lambda has no other use."""
+    module = reach.kinds.modules.by_id[found.function.module]
+    symbols = [reach.symbol(module, name) for name in found.taken & found.globals]
+    symbols += [reach.kinds.dotted(a, module) for a in found.dotted if a.name in found.loaded]
+    yield from (symbol.key for symbol in symbols if isinstance(symbol, FuncOf))
+    for inner in nested(found.function):
+        if inner.name == "<lambda>" or inner.name in found.taken:
+            yield inner.key
+
+
+def given_back_at(place: Place, name: str) -> str:
+    return f"^{place}{name}" if name.startswith("%") else name
 
 
 def gives_new(dotted: str) -> bool:

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from aliaslint.lower import ir
 from aliaslint.lower.walk import children
 from aliaslint.program.masks import Masks
-from aliaslint.program.reach import Reach, holds_array
-from aliaslint.program.scan import CallSite, Scan, Update, arguments, has_receiver
+from aliaslint.program.reach import Place, Reach, arguments_at, holds_array
+from aliaslint.program.scan import CallSite, Scan, Update, arguments, has_receiver, nested
 from aliaslint.program.types import ClassOf, FuncOf, Inst
 
 
@@ -35,6 +35,9 @@ class Written:
     weak: set[str] = field(default_factory=set)
     open: set[str] = field(default_factory=set)
     keeps: bool = False  # what it updates outlives the call: a default value
+    # Parameters that it may hand to a callee that only a caller knows, with a bit for each
+    # function that updates them if it is that callee.
+    handed: dict[str, int] = field(default_factory=dict)
 
 
 class Relevance:
@@ -47,14 +50,27 @@ class Relevance:
         self.written: dict[str, Written] = {}
         self.pending: list[Written] = []
         self.known_sources: dict[ir.Expr, set[str]] = {}
+        self.handed_bits: dict[str, int] = {}  # of functions that are used as values
+        self.leads_to: dict[str, int] = {}  # which of them a function may lead to
 
     def solve(self, thorough: bool) -> None:
         self.reach.build()
         self.masks = Masks(self.reach, thorough)
+        self._number_handed()
         for unit in self.reach.units.values():
             if unit.scan is not None:
                 self._own_updates(unit.scan, unit.class_key)
         self._callers(self.reach.scans())
+
+    def _number_handed(self) -> None:
+        handed = self.reach.handed
+        outer: dict[str, None] = {}
+        for found in self.reach.scans():
+            inside = (found.function, *nested(found.function))
+            if any(handed.takes(self.reach, function) for function in inside):
+                outer[found.function.key] = None
+        self.handed_bits = {key: 1 << number for number, key in enumerate(outer)}
+        self.leads_to = self.masks.leading_to(list(outer))
 
     def matters(self, function: ir.Function, class_key: str | None) -> bool:
         """True if the function, with this class as its receiver's, is to be interpreted."""
@@ -106,6 +122,7 @@ class Relevance:
                     set() if known else params,
                     params if possible else set(),
                 )
+                self._open(update.function, self._given_back(sources))
                 if base.name in found.defaults and params:
                     self.written[update.function.key].keeps = True
 
@@ -123,7 +140,7 @@ class Relevance:
             return True, False
         if "array" in type_:
             return True, "unknown" in type_
-        attributes = [source for source in sources if source[0] not in "=%?:*"]
+        attributes = [source for source in sources if source[0] not in "=%?:*^"]
         if len(attributes) == len(sources - {"="}) > 0:
             type_ = frozenset().union(*map(self.reach.attribute_anywhere, attributes))
         return False, "unknown" in type_ or "array" in type_ or not type_
@@ -151,11 +168,87 @@ class Relevance:
             for site in found.calls:
                 for key, bound in self._callees(found, site):
                     sites.setdefault(key, []).append((found, site, bound))
+        of_values = [
+            (found, site)
+            for found in scans
+            for site in found.calls
+            if self._calls_a_value(found, site)
+        ]
+        places: dict[Place, int] = {}
         self.pending = list(self.written.values())
         while self.pending:
             written = self.pending.pop()
             for found, site, bound in sites.get(written.function.key, ()):
                 self._call(written, found, site, bound)
+                self._open_call(written, found, site, bound)
+            new = self._places(written, places)
+            places.update(new)
+            for found, site in of_values if new else ():
+                for place, arg in arguments_at(site.call, new):
+                    self._handed_on(found, site, arg, new[place])
+
+    # --- calls of what a variable or an attribute holds
+
+    def _places(self, written: Written, known: dict[Place, int]) -> dict[Place, int]:
+        """Return the arguments that a function may update where it is called as a value, as far as
+        that is news."""
+        handed = self.reach.handed
+        if not handed.takes(self.reach, written.function):
+            return {}
+        own = self.handed_bits.get(outermost(written.function, None)[0].key, 0)
+        new: dict[Place, int] = {}
+        for param in written.params | written.handed.keys():
+            bits = written.handed.get(param, 0) | (own if param in written.params else 0)
+            for place in handed.places(self.reach, written.function, {param}):
+                if bits & ~known.get(place, 0):
+                    new[place] = new.get(place, known.get(place, 0)) | bits
+        return new
+
+    def _calls_a_value(self, found: Scan, site: CallSite) -> bool:
+        if not site.call.args or not self.reach.is_of_a_value(site.call):
+            return False
+        own = found.function.class_key
+        return "unknown" in self.reach.kinds.expression(site.call.fn, site.function, own)
+
+    def _open_call(self, written: Written, found: Scan, site: CallSite, bound: bool) -> None:
+        for param, arg in arguments(written.function, site.call, bound):
+            if param in written.handed:
+                self._handed_on(found, site, arg, written.handed[param])
+
+    def _handed_on(self, found: Scan, site: CallSite, arg: ir.Expr, bits: int) -> None:
+        """An argument goes where one of these functions may update it: only what leads to that
+        function as well can show it."""
+        own = found.function.class_key
+        type_ = self.reach.kinds.expression(arg, site.function, own)
+        if bits & self.leads_to.get(found.function.key, 0):
+            if "unknown" in type_ or holds_array(type_):
+                self.local.add(found.function.key)
+        sources = self._sources(found, site, arg)
+        params = {s[1:] for s in sources if s.startswith("%")}
+        self._open(site.function, dict.fromkeys(params, bits))
+        self._open(site.function, self._given_back(sources))
+
+    def _given_back(self, sources: set[str]) -> dict[str, int]:
+        """Return the parameters that what is updated may be, if a callee gives back what it is
+        handed, with the bits of such callees."""
+        found: dict[str, int] = {}
+        for source in sources:
+            if source.startswith("^"):
+                place, _, param = source[1:].partition("%")
+                keys = self.reach.handed.given_back[int(place) if place.isdigit() else place]
+                for key in keys:
+                    found[param] = found.get(param, 0) | self.handed_bits.get(key, 0)
+        return found
+
+    def _open(self, function: ir.Function, params: dict[str, int]) -> None:
+        new = {name: bits for name, bits in params.items() if name in function.params}
+        if not new:
+            return
+        written = self.written.setdefault(function.key, Written(function))
+        if any(bits & ~written.handed.get(name, 0) for name, bits in new.items()):
+            for name, bits in new.items():
+                written.handed[name] = written.handed.get(name, 0) | bits
+            self.pending.append(written)
 
     def _callees(self, found: Scan, site: CallSite) -> set[tuple[str, bool]]:
         """Return the keys of the functions that a call may be one of, and for each if its first
@@ -202,6 +295,7 @@ class Relevance:
             if undecided:
                 deciding = self._deciding(found, site.function, arg)
                 self._add(site.function, deciding, deciding, deciding)
+            self._open(site.function, self._given_back(sources))
 
     def _settles(self, found: Scan, site: CallSite, arg: ir.Expr) -> bool:
         """True if the argument is known to be an array, which the callee does not know."""
@@ -250,7 +344,7 @@ class Relevance:
     def _is_used_after(self, found: Scan, site: CallSite, arg: ir.Expr, sources: set[str]) -> bool:
         if not isinstance(arg, ir.Name):
             return bool(sources - {"="})
-        if arg.scope != "local" or sources & {"*"} or any(s[0] not in "=%" for s in sources):
+        if arg.scope != "local" or sources & {"*"} or any(s[0] not in "=%^" for s in sources):
             return True
         if self._is_held(found, arg.name, site.call) or found.in_loop(site.call.at):
             return True

@@ -75,6 +75,8 @@ class Scan:
     gives_self: bool = False  # the first parameter itself is handed on
     uses_super: bool = False
     globals: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)  # names that are used other than by a call
+    loaded: set[str] = field(default_factory=set)  # names behind a dot, used other than by a call
     dotted: list[ir.Attr] = field(default_factory=list)
     classes: set[str] = field(default_factory=set)  # local classes, by key
     calls: list[CallSite] = field(default_factory=list)
@@ -267,9 +269,11 @@ class Walk:
         """Look at an expression; `kept` if what it gives may be held by something after."""
         found = self.found
         match expr:
-            case ir.Name():
+            case ir.Name(name=name):
+                found.taken.add(name)
                 self.name(expr, kept)
             case ir.Attr(obj=obj, name=name):
+                found.loaded.add(name)
                 self.attribute(expr, obj, name, kept)
             case ir.Call():
                 self.call(expr)
@@ -402,6 +406,8 @@ class Walk:
                 self.attribute(obj, obj.obj, obj.name, kept=True)  # may give back a part of it
             case ir.Attr(obj=obj, name=member):
                 self.attribute(expr.fn, obj, member, kept=False)
+            case ir.Name() as called:
+                self.name(called, kept=False)
             case _:
                 self.value(expr.fn, kept=False)
         if name in KEEPERS:
