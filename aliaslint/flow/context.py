@@ -135,10 +135,16 @@ class Events:
     abandoned: int = 0  # functions that were too costly to be followed to their end
 
     def add_fault(self, key: tuple[object, ...], fault: Fault) -> None:
-        """Keep the best account of those with one key."""
+        """Keep the best account of those with one key; it is one of an array for certain only
+        if each of them is, whichever came first."""
         old = self.faults.get(key)
-        if old is None or fault.order < old.order:
+        if old is None:
             self.faults[key] = fault
+            return
+        best = fault if fault.order < old.order else old
+        if best.victim.array and not (fault.victim.array and old.victim.array):
+            best = replace(best, victim=replace(best.victim, array=False))
+        self.faults[key] = best
 
     def add_escape(self, key: tuple[object, ...], escape: Escape) -> None:
         old = self.escapes.get(key)

@@ -274,8 +274,10 @@ def test_full_disk_is_one_line(room: int, message: str) -> None:
 
 
 def heed_interrupts() -> None:
-    """A shell starts what runs in the background with SIGINT ignored, and that is inherited."""
+    """A shell starts what runs in the background with SIGINT ignored, `nohup` with SIGHUP, and
+    both are inherited."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def children_of(pid: int, deep: bool) -> list[int]:
