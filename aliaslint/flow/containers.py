@@ -281,13 +281,23 @@ def looked_up_in(pos: Pos, loop: object) -> bool:
     return isinstance(current, Pos) and current.kind == "cur" and current.index == loop
 
 
+def spaces_of(st: State) -> dict[Ref, Ref]:
+    return {ref: space_of(st, ref) for ref in st.heap}
+
+
+def summary_of(owner: Ref | None, spaces: dict[Ref, Ref], home: Ref) -> Pos:
+    """Return the summary that a position of a loop over `home` goes back into: that of the
+    container's own space, if it is a container's."""
+    return Pos("*", None, spaces.get(owner, owner) if owner is not None else home)
+
+
 def unfocus(frame: Frame, st: State, loop: object, space: Ref) -> None:
     """After the loop: visited positions are positions like any other of their space."""
-    spaces = {ref: space_of(st, ref) for ref in st.heap}
+    spaces = spaces_of(st)
 
     def move(owner: Ref | None, p: Pos) -> Pos:
         if (p.kind in {"cur", "old"} and p.index == loop) or looked_up_in(p, loop):
-            return Pos("*", None, spaces.get(owner, owner) if owner is not None else space)
+            return summary_of(owner, spaces, space)
         return p
 
     moves = Moves(frame.refs, move)

@@ -640,14 +640,10 @@ def choice(frame: Frame, expr: ir.Choice, st: State) -> Val:
     then = evaluate(frame, expr.then, left) if then_ok else EMPTY
     other = evaluate(frame, expr.other, right) if else_ok else EMPTY
     if then_ok and else_ok:
-        replace(st, left.join(right, frame.refs, frame.a.init_type))
+        st.become(left.join(right, frame.refs, frame.a.init_type))
         return join(then, other)
-    replace(st, left if then_ok else right)
+    st.become(left if then_ok else right)
     return then if then_ok else other
-
-
-def replace(st: State, new: State) -> None:
-    st.become(new)
 
 
 def test(frame: Frame, expr: ir.Expr, st: State) -> None:
@@ -714,7 +710,7 @@ def bool_op(frame: Frame, expr: ir.BoolOp, st: State) -> Val:
         if node is not expr.values[-1]:
             truth(frame, branch, val, node)
         result = join(result, val)
-        replace(st, st.join(branch.copy(), frame.refs, frame.a.init_type))
+        st.become(st.join(branch.copy(), frame.refs, frame.a.init_type))
     return result
 
 
@@ -761,7 +757,7 @@ def comprehension(frame: Frame, expr: ir.Comprehension, st: State) -> Val:
     after = execute(frame, expr.body, st)
     frame.emitters.pop()
     if after is not None and after is not st:
-        replace(st, after)
+        st.become(after)
     return single(made, FRESH_PROV)
 
 
@@ -789,7 +785,7 @@ def suspend(frame: Frame, expr: ir.Suspend, st: State) -> Val:
                 if after is None:
                     raise Stopped
                 if after is not st:
-                    replace(st, after)
+                    st.become(after)
             else:
                 frame.returns.append((bind(val), st.copy()))
             sent = st.peek(frame.resumed, "#sent") if frame.resumed is not None else None

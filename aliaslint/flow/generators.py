@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from aliaslint.flow.containers import append, known_length, set_length
-from aliaslint.flow.expressions import Stopped, replace
+from aliaslint.flow.expressions import Stopped
 from aliaslint.flow.frame import FRESH_PROV, Frame, LoopFrame, bind
 from aliaslint.flow.leaving import leave
 from aliaslint.flow.state import State
@@ -128,7 +128,7 @@ def collect(frame: Frame, st: State, val: Val, node: ir.Expr, kind: str = "list"
 
             after, _ = inline(frame, st, link.ref, function, consume)
             if after is not None and after is not st:
-                replace(st, after)
+                st.become(after)
     return single(made, FRESH_PROV)
 
 
@@ -154,7 +154,7 @@ def drain(frame: Frame, st: State, val: Val, node: ir.Expr) -> Val:
         for function in generator_functions(frame, link.ref):
             after, _ = inline(frame, st, link.ref, function, consume)
             if after is not None and after is not st:
-                replace(st, after)
+                st.become(after)
     return frame.fresh(node.at, UNKNOWN)
 
 
@@ -179,7 +179,7 @@ def advance(frame: Frame, st: State, link: Link, node: ir.Expr) -> Val:
         value = join(value, item)
         after = state if after is None else after.join(state, frame.refs, frame.a.init_type)
     assert after is not None
-    replace(st, after)
+    st.become(after)
     return bind(value)
 
 
@@ -197,7 +197,7 @@ def await_value(frame: Frame, st: State, val: Val, expr: ir.Suspend) -> Val:
             if after is None:
                 raise Stopped
             if after is not st:
-                replace(st, after)
+                st.become(after)
             result = join(result, value)
     return result
 
@@ -220,14 +220,14 @@ def yield_from(frame: Frame, st: State, val: Val, expr: ir.Suspend) -> Val:
             if after is None:
                 raise Stopped
             if after is not st:
-                replace(st, after)
+                st.become(after)
         if not functions:
             item = iterate_val(frame, st, {link: val[link]}, ANY, expr)
             after = pass_on(item, st)
             if after is None:
                 raise Stopped
             if after is not st:
-                replace(st, after)
+                st.become(after)
     return frame.plain(UNKNOWN)
 
 
@@ -244,7 +244,7 @@ def exit_generator(frame: Frame, st: State, link: Link, stmt: ir.With) -> None:
     for function in generator_functions(frame, link.ref):
         after, _ = inline(frame, st, link.ref, function, lambda v, s: s)
         if after is not None and after is not st:
-            replace(st, after)
+            st.become(after)
 
 
 __all__ = ["append", "collect", "drain"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aliaslint.flow.containers import Moves, space_of
+from aliaslint.flow.containers import Moves, spaces_of, summary_of
 from aliaslint.flow.frame import Frame
 from aliaslint.flow.state import ENTRY_KINDS, State
 from aliaslint.flow.values import EMPTY, Mark, Pos, Ref, Val
@@ -34,8 +34,7 @@ class Names:
             owner is None or (owner.kind in ENTRY_KINDS and owner not in self.stars)
         ):
             return self.one
-        home = self.home if owner is None else self.spaces.get(owner, owner)
-        return Pos("*", None, home)
+        return summary_of(owner, self.spaces, self.home)
 
 
 def leave(frame: Frame, st: State, start: int, val: Val = EMPTY, within: Pos | None = None) -> Val:
@@ -77,10 +76,6 @@ def with_summary(st: State) -> frozenset[Ref]:
     )
 
 
-def spaces_of(st: State) -> dict[Ref, Ref]:
-    return {ref: space_of(st, ref) for ref in st.heap}
-
-
 Updates = dict[tuple[Ref, Mark, str], None]
 
 
@@ -90,7 +85,7 @@ def settle_updates(frame: Frame, key: object, home: Ref, st: State) -> None:
 
     def move(owner: Ref | None, p: Pos) -> Pos:
         if p.kind in {"cur", "old"} and p.index == key:
-            return Pos("*", None, spaces.get(owner, owner) if owner is not None else home)
+            return summary_of(owner, spaces, home)
         return p
 
     moves = Moves(frame.refs, move)

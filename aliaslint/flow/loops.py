@@ -366,7 +366,7 @@ def generic_for(walk: Walk, loop: LoopFrame, st: State) -> State | None:
         spaces = spaces_in(start, refs)
         constants = constant_positions(start, spaces)
         result, late = settle(walk, loop, start.copy(), spaces, constants)
-        new = constant_positions(late, spaces) if late is not None else constants
+        new = constant_positions(late, spaces)
         fresh = {k for k in new if k not in constants and (k == -1 or 0 <= k < MAX_UNROLL)}
         if not fresh:
             break
@@ -379,16 +379,17 @@ def generic_for(walk: Walk, loop: LoopFrame, st: State) -> State | None:
 
 def settle(
     walk: Walk, loop: LoopFrame, st: State, spaces: list[Ref], constants: set[int]
-) -> tuple[State | None, State | None]:
-    """Return the state after the loop, and the state at the head before positions are freed."""
+) -> tuple[State, State]:
+    """Return the state after the loop, and the same before positions are freed."""
     frame = walk.frame
     home = spaces[0] if spaces else frame.a.space_ref(walk.key)
     frame.active.append(Active(walk.key, home))
     loop.active = len(frame.active)
     try:
-        exits, late = turns(walk, loop, st, spaces, constants)
+        exits = turns(walk, loop, st, spaces, constants)
     finally:
         frame.active.pop()
+    late = exits.copy()
     settle_updates(frame, walk.key, home, late)
     unfocus(frame, exits, walk.key, home)
     for broken in loop.breaks:
@@ -396,10 +397,8 @@ def settle(
     return exits, late
 
 
-def turns(
-    walk: Walk, loop: LoopFrame, st: State, spaces: list[Ref], constants: set[int]
-) -> tuple[State, State]:
-    """Return the state after the loop, twice: the first is for the positions to be freed in."""
+def turns(walk: Walk, loop: LoopFrame, st: State, spaces: list[Ref], constants: set[int]) -> State:
+    """Return the state after the loop, in which positions are still those of the loop."""
     refs, init_type = walk.frame.refs, walk.frame.a.init_type
     front = [k for k in range(MAX_UNROLL) if k <= max(constants, default=-1)]
     exits = st.copy()
@@ -407,7 +406,7 @@ def turns(
     for k in front:
         state = iteration(walk, loop, state, Pos("i", k))
         if state is None:
-            return exits, exits.copy()
+            return exits
         exits = exits.join(state.copy(), refs, init_type)
     assert state is not None
     head, turned = fixpoint(walk, loop, state, spaces)
@@ -426,7 +425,7 @@ def turns(
             exits = exits.join(last, refs, init_type)
     if exits is not turned:
         exits = exits.join(head, refs, init_type)
-    return exits, exits.copy()
+    return exits
 
 
 def walks_layers(walk: Walk, st: State) -> bool:

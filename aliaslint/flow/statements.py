@@ -28,7 +28,6 @@ from aliaslint.flow.expressions import (
     index_keys,
     item_method,
     location_of_field,
-    replace,
     test,
 )
 from aliaslint.flow.frame import (
@@ -939,4 +938,4 @@ def class_def(frame: Frame, stmt: ir.ClassDef, st: State) -> State | None:
     return st
 
 
-__all__ = ["EXEC", "FRESH_PROV", "Prov", "array_attr", "assign_to", "execute", "replace"]
+__all__ = ["EXEC", "FRESH_PROV", "Prov", "array_attr", "assign_to", "execute"]
