@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pstats
 import re
 import shutil
 import statistics
@@ -53,8 +54,8 @@ class Cost:
 class Row:
     """One line of the table: medians over the rounds, and the budget (None: no budget).
 
-    `unit` is "s" for CPU seconds and "MiB" for memory; `ratio` is the median of the rounds'
-    ratios, not the ratio of the medians.
+    `unit` is "s" for CPU seconds, "MiB" for memory, "M" for millions of calls; `ratio` is the
+    median of the rounds' ratios, not the ratio of the medians.
     """
 
     name: str
@@ -152,6 +153,14 @@ class Bench:
     def cold(self, target: Path) -> Cost:
         return self.check(target, "--no-cache")
 
+    def calls(self, target: Path) -> int:
+        """Return how many functions a cold run calls: its work, the same on any machine."""
+        profile = self.root / "profile"
+        options = ("check", str(target), "--no-cache", "--jobs", "1")
+        profiler = ("-m", "cProfile", "-o", str(profile))
+        run_child([*profiler, "-m", "aliaslint", *options], self.environment)
+        return int(vars(pstats.Stats(str(profile)))["total_calls"])
+
 
 def prepare(source: Path, root: Path, rounds: int) -> Bench:
     """Copy `source` once below `one` and twice below `two`."""
@@ -174,12 +183,23 @@ def prepare(source: Path, root: Path, rounds: int) -> Bench:
 
 
 def compare(
-    name: str, baseline: str, budget: float | None, pairs: Sequence[tuple[float, float]]
+    name: str,
+    baseline: str,
+    budget: float | None,
+    pairs: Sequence[tuple[float, float]],
+    unit: str = "s",
 ) -> Row:
     """Return the row for the rounds' (value, baseline value) pairs."""
     values, bases = zip(*pairs, strict=True)
     ratio = statistics.median(value / base for value, base in pairs)
-    return Row(name, statistics.median(values), baseline, statistics.median(bases), ratio, budget)
+    value, base = statistics.median(values), statistics.median(bases)
+    return Row(name, value, baseline, base, ratio, budget, unit)
+
+
+def counted(bench: Bench) -> tuple[float, float]:
+    """Return the function calls, in millions, of a cold run on two copies and on one."""
+    two, one = (bench.calls(target) / 1e6 for target in (bench.two, bench.one))
+    return two, one
 
 
 def measure_cold(bench: Bench) -> list[Row]:
@@ -202,6 +222,7 @@ def measure_cold(bench: Bench) -> list[Row]:
     return [
         compare("cold", "ast.parse loop", 1.0, parse),
         compare("two copies, cold", "one copy, cold", 2.3, twice),
+        compare("two copies, function calls", "one copy", 2.3, [counted(bench)], "M"),
         Row("peak memory, cold", peak, "import click", start, peak / start, None, "MiB"),
     ]
 

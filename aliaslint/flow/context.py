@@ -201,7 +201,7 @@ class Analysis(Events):
         self.summaries: dict[str, dict[object, Summary]] = {}
         self.active: dict[tuple[str, object], Summary] = {}
         self.closure_class: dict[str, str] = {}
-        self.candidates: dict[tuple[str, str, bool], list[tuple[str, Method]]] = {}
+        self.candidates: dict[tuple[Path, str, bool], list[tuple[str, Method]]] = {}
         self.fuel = FUEL[0]
         self.bound_site: Site | None = None
         self.passed_over = 0  # functions that were not worth interpreting on their own

@@ -20,8 +20,7 @@ CACHE_MODULES = ("mlx_lm.models.cache",)
 def candidates(analysis: Analysis, module: Module, name: str) -> list[tuple[str, Method]]:
     """Return (class key, method) for every class of the same package, and of its cache
     dependency, that defines `name`. Classes of tests are candidates in tests alone."""
-    package = module.dotted.partition(".")[0]
-    key = (package, name, module.is_test)
+    key = (analysis.modules.package_of(module.path)[0], name, module.is_test)
     if key not in analysis.candidates:
         found: dict[str, tuple[str, Method]] = {}
         for info in protocol_classes(analysis, module, name):
@@ -76,23 +75,18 @@ def updates_arrays(analysis: Analysis, class_key: str, method: Method, seen: set
 
 def protocol_classes(analysis: Analysis, module: Module, name: str) -> Iterator[ClassInfo]:
     root = analysis.modules.package_of(module.path)[0]
-    needle = f"def {name}"
     for other in [*analysis.modules.by_id.values()]:
         if other.is_test and not module.is_test:
             continue
-        same = analysis.modules.package_of(other.path)[0] == root
-        if not same and not other.dotted.startswith(CACHE_MODULES):
-            continue
-        yield from classes_defining(analysis, other, name, needle)
+        if analysis.modules.package_of(other.path)[0] == root:
+            yield from classes_defining(analysis, other, name)
     for dotted in CACHE_MODULES:
         found = analysis.modules.find(module, dotted)
         if found is not None:
-            yield from classes_defining(analysis, found, name, needle)
+            yield from classes_defining(analysis, found, name)
 
 
-def classes_defining(
-    analysis: Analysis, module: Module, name: str, needle: str
-) -> Iterator[ClassInfo]:
+def classes_defining(analysis: Analysis, module: Module, name: str) -> Iterator[ClassInfo]:
     """Classes of the module that define the method, or inherit it from the program."""
     import ast
 

@@ -1,7 +1,7 @@
 """The work of check grows about linearly with the program: two copies cost about twice one.
 
-The budget is 2.3 and measured by `python -m benchmarks.speed`; the bound here is generous, so
-that only a change of complexity fails, not a busy machine.
+Work is counted in function calls, which a busy machine does not change. The whole of a package
+is measured by `python -m benchmarks.speed`, in calls and in CPU seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.speed import prepare
 
-BOUND = 3.0
+BOUND = 2.3
 
 
 def installed(package: str) -> Path:
@@ -40,5 +40,4 @@ def part_of(package: Path, folder: Path) -> Path:
 def test_two_copies_of_a_tree_cost_about_twice_one(tmp_path: Path) -> None:
     part = part_of(installed("mlx_lm"), tmp_path / "part")
     bench = prepare(part, tmp_path / "bench", rounds=1)
-    ratios = [bench.cold(bench.two).cpu / bench.cold(bench.one).cpu for _ in range(3)]
-    assert min(ratios) < BOUND
+    assert bench.calls(bench.two) / bench.calls(bench.one) < BOUND

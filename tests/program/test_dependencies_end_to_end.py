@@ -163,3 +163,22 @@ def test_named_interpreter_decides(project: Path, version: str, found: list[str]
 def test_with_nothing_known_a_capture_is_al102(project: Path) -> None:
     (project / "user.py").write_text(MODEL)
     assert codes(project) == ["AL102"]
+
+
+def package(folder: Path, version: str) -> None:
+    """Make a package with a model and a cache of its own, in place or not as in that release."""
+    install(folder / ".venv", version)
+    site = folder / ".venv" / "lib" / "python3.12" / "site-packages"
+    (site / "mlx_lm").rename(folder / "fork")
+    (folder / "fork" / "models" / "attention.py").write_text(MODEL.partition("\n\n\n")[2])
+
+
+@pytest.mark.parametrize("order", [("0.31.3", "0.32.2"), ("0.32.2", "0.31.3")])
+def test_of_two_copies_of_a_package_each_has_its_own_caches(
+    project: Path, order: tuple[str, str]
+) -> None:
+    for name, version in zip("ab", order, strict=True):
+        package(project / name, version)
+    request = engine.Request((project,), None, None, Selection(select=("AL101",)), cache=False)
+    found = [f.path.relative_to(project).parts[0] for f in engine.check(request).findings]
+    assert found == ["ab"[order.index("0.31.3")]]
