@@ -198,15 +198,16 @@ class Entering:
             assert ref.key is not None
             key = self.key(ref.key)
             return frame.refs.init(base, key, self.type_under(base, key, ref))
-        number = len(self.entry.forth)
         type_ = self.st.narrowed.get(ref) or self.hints.get(ref) or ref.type
         shared = [i for i, p in enumerate(ref.positions) if self.is_shared(p)]
         if shared and all(
             i in shared or p.kind not in SUMMARY for i, p in enumerate(ref.positions)
         ):
-            self.entry.elements[("c", number)] = (ref, tuple(shared))
             positions = tuple(self.pos(ref.positions[i]) for i in shared)
+            number = len(self.entry.forth)  # after the containers, which take numbers themselves
+            self.entry.elements[("c", number)] = (ref, tuple(shared))
             return frame.refs.root(("c", number), type_, positions)
+        number = len(self.entry.forth)
         name: tuple[object, ...] = ("c", number, "many") if ref.many else ("c", number)
         return frame.refs.root(name, type_)
 
