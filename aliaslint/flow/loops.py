@@ -14,6 +14,7 @@ from aliaslint.flow.containers import (
     element,
     focus,
     fold,
+    join_elements,
     known_keys,
     known_length,
     looked_up_positions,
@@ -31,7 +32,7 @@ from aliaslint.flow.expressions import (
 from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Active, Frame, LoopFrame, bind
 from aliaslint.flow.leaving import settle_updates
 from aliaslint.flow.narrowing import narrow
-from aliaslint.flow.state import State
+from aliaslint.flow.state import State, holds, is_object
 from aliaslint.flow.values import ANY, EMPTY, Key, Link, Pos, Ref, Val, join, single
 from aliaslint.lower import ir
 from aliaslint.lower.walk import statements
@@ -401,30 +402,31 @@ def turns(walk: Walk, loop: LoopFrame, st: State, spaces: list[Ref], constants: 
     """Return the state after the loop, in which positions are still those of the loop."""
     refs, init_type = walk.frame.refs, walk.frame.a.init_type
     front = [k for k in range(MAX_UNROLL) if k <= max(constants, default=-1)]
-    exits = st.copy()
+    entered = walks_layers(walk, st)
+    exits: State | None = None if entered else st.copy()
     state: State | None = st
     for k in front:
         state = iteration(walk, loop, state, Pos("i", k))
         if state is None:
-            return exits
-        exits = exits.join(state.copy(), refs, init_type)
+            return exits or st.copy()
+        exits = state.copy().join(exits, refs, init_type)
     assert state is not None
     head, turned = fixpoint(walk, loop, state, spaces)
-    if not front and turned is not None and walks_layers(walk, st):
-        exits = turned
+    # Without a front the head is reached before any turn as well.
+    behind = turned if entered and not front and turned is not None else head
+    exits = behind.copy().join(exits, refs, init_type)
     for looked_up in looked_up_positions(head, spaces)[:MAX_LOOKED_UP]:
         # An element of unknown index is met once, whenever that is.
         after = iteration(walk, loop, head.copy(), looked_up)
         if after is not None:
             fold(walk.frame, after, walk.key)
-            head = head.join(fixpoint(walk, loop, after, spaces)[0], refs, init_type)
-            exits = exits.join(head, refs, init_type)
+            later, _ = fixpoint(walk, loop, after, spaces)
+            head = head.join(later, refs, init_type)
+            exits = exits.join(later, refs, init_type)
     if -1 in constants:
         last = iteration(walk, loop, head.copy(), Pos("i", -1))
         if last is not None:
             exits = exits.join(last, refs, init_type)
-    if exits is not turned:
-        exits = exits.join(head, refs, init_type)
     return exits
 
 
@@ -433,14 +435,29 @@ def walks_layers(walk: Walk, st: State) -> bool:
 
     Without this each block of layers that adds to its input might be taken to give it back.
     """
-    return any(holds_layers(walk.frame, ref) for ref in walked_refs(walk.frame, st, walk.iterable))
+    walked = walked_refs(walk.frame, st, walk.iterable)
+    return any(holds_layers(walk.frame, st, ref) for ref in walked)
 
 
-def holds_layers(frame: Frame, ref: Ref) -> bool:
-    if ref.kind != "init" or not isinstance(ref.key, str):
+def holds_layers(frame: Frame, st: State, ref: Ref) -> bool:
+    if ref.kind == "init":
+        atoms = [e for a in ref.type if isinstance(a, Seq) for e in a.element]
+    else:  # The object was made where we can see it, or where our caller can.
+        atoms = [*frame.val_type(st, join_elements(st.heap.get(ref, {}), lambda _: True))]
+    if not atoms or not all(is_layer(frame, atom) for atom in atoms):
         return False
-    atoms = [e for a in ref.type if isinstance(a, Seq) for e in a.element]
-    return bool(atoms) and all(is_layer(frame, atom) for atom in atoms)
+    return isinstance(ref.key, str) if ref.kind == "init" else is_attribute(st, ref)
+
+
+def is_attribute(st: State, ref: Ref) -> bool:
+    """True for what some attribute holds."""
+    return any(
+        holds(val, ref)
+        for owner, fields in st.heap.items()
+        if is_object(owner)
+        for key, val in fields.items()
+        if isinstance(key, str)
+    )
 
 
 def is_layer(frame: Frame, atom: object) -> bool:
