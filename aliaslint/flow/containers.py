@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from aliaslint.flow.cases import moved
 from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame
-from aliaslint.flow.state import State, initial, rename_val
+from aliaslint.flow.state import State, initial, moved_link, rename_val
 from aliaslint.flow.values import ANY, EMPTY, Key, Pos, Ref, Refs, Val, join, single
 from aliaslint.program.types import NOTHING, SCALAR, Map
 
@@ -229,6 +230,10 @@ def focus(frame: Frame, st: State, spaces: Iterable[Ref], pos: Pos) -> None:
         new_val = rename_val(val, moves.ref)
         if new_val is not val:
             st.env[name] = join(val, new_val)
+    if st.cases:
+        st.cases = moved(
+            st.cases, lambda links: (new for k in links for new in (k, moved_link(k, moves.ref)))
+        )
     for ref, type_ in list(st.narrowed.items()):
         st.narrowed.setdefault(moves.ref(ref), type_)
     for ref, traits in list(st.excluded.items()):

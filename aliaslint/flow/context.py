@@ -203,6 +203,7 @@ class Analysis(Events):
         self.closure_class: dict[str, str] = {}
         self.candidates: dict[tuple[Path, str, bool], list[tuple[str, Method]]] = {}
         self.fuel = FUEL[0]
+        self.truth_values: dict[tuple[str, str], bool] = {}  # by function and variable
         self.bound_site: Site | None = None
         self.passed_over = 0  # functions that were not worth interpreting on their own
         self.contexts: dict[str, int] = {}  # how many summaries of each the running root made

@@ -233,7 +233,7 @@ class Frame:
                     self.store_location(st, self.frame_ref, target.name, val)
                     return
                 name = self.variable(target.name)
-                st.env[name] = join(st.env.get(name, EMPTY), val) if self.weak else val
+                st.bind(name, join(st.env.get(name, EMPTY), val) if self.weak else val)
             case "cell":
                 for ref in self.frames_up(st, target.depth):
                     self.store_location(st, ref, target.name, val)

@@ -56,7 +56,7 @@ def inline(
     sub.resumed = ref
     sub.weak = any(name.startswith(prefix) for name in st.env)
     for param in function.params:
-        st.env[prefix + param] = st.peek(ref, f"@{param}") or EMPTY
+        st.bind(prefix + param, st.peek(ref, f"@{param}") or EMPTY)
     up = st.peek(ref, "<up>")
     if up:
         st.env[prefix + "<up>"] = up

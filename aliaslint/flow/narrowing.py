@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from aliaslint.flow.cases import Case, assume
 from aliaslint.flow.exclusion import exclude
 from aliaslint.flow.state import State, Trait
 from aliaslint.flow.values import EMPTY, Link, Ref, Val
@@ -51,6 +52,7 @@ def narrow(frame: Frame, st: State, test: ir.Expr, truth: bool) -> bool:
             return not truth
         case ir.Name() | ir.Attr():
             possible = narrow_none(frame, st, test, False) if truth else True
+            possible = possible and agrees(frame, st, "true", test, truth)
             return possible and narrow_constants(frame, st, test, lambda v: bool(v) == truth)
         case ir.Walrus(target=ir.ToName(name=name, scope=scope, depth=depth), at=at):
             return narrow(frame, st, ir.Name(at, name, scope, depth), truth)
@@ -94,6 +96,46 @@ def keep(frame: Frame, st: State, expr: ir.Expr, wanted: object) -> bool:
         case _:
             pass
     return True
+
+
+def is_truth_value(frame: Frame, name: str, outer: tuple[str, ...]) -> bool:
+    """True for a variable that holds nothing whose truth could change while it holds it: only
+    parameters that are declared as plain values, comparisons, constants and what is made of
+    these by `and`, `or` and `not`."""
+    key = (frame.fn.key, name)
+    found = frame.a.truth_values.get(key)
+    if found is None:
+        values = [value for value, path in frame.a.kinds.variables(frame.fn).get(name, ())]
+        declared = name not in frame.fn.params or is_declared_plain(frame, name)
+        found = declared and all(is_truth(frame, value, (*outer, name)) for value in values)
+        if not outer:  # else it rests on what is being found out
+            frame.a.truth_values[key] = found
+    return found
+
+
+def is_declared_plain(frame: Frame, name: str) -> bool:
+    fn = frame.fn
+    note = fn.annotations.get(name)
+    if note is not None:
+        return is_plain(frame.a.kinds.annotation(note, frame.module))
+    default = dict(fn.defaults).get(name)
+    return isinstance(default, ir.Const) and isinstance(default.value, (bool, int, float, str))
+
+
+def is_truth(frame: Frame, expr: ir.Expr | None, outer: tuple[str, ...]) -> bool:
+    match expr:
+        case ir.Const(value=bool() | int() | float() | str() | None):
+            return True
+        case ir.Not() | ir.Fresh(how="is" | "is not" | "compare" | "bool"):
+            return True
+        case ir.BoolOp(values=values):
+            return all(is_truth(frame, value, outer) for value in values)
+        case ir.Name(name=name, scope="local"):
+            return name in outer or is_truth_value(frame, name, outer)
+        case ir.Call(fn=ir.Name(name="bool" | "isinstance" | "hasattr" | "len", scope="global")):
+            return True
+        case _:
+            return False
 
 
 def narrow_constants(
@@ -155,16 +197,32 @@ def narrow_none(frame: Frame, st: State, expr: ir.Expr, is_none: bool) -> bool:
             return "none" in type_ or "unknown" in type_ or not type_
         return type_ != frozenset({"none"})
 
-    possible = keep(frame, st, expr, wanted)
+    possible = keep(frame, st, expr, wanted) and agrees(frame, st, "none", expr, is_none)
     if is_none and possible:
         clear(frame, st, expr)
     return possible
 
 
+def agrees(frame: Frame, st: State, kind: str, expr: ir.Expr, truth: bool) -> bool:
+    """Restrict `st` to what earlier tests of the same left; False if they had the other outcome."""
+    if not isinstance(expr, ir.Name) or expr.scope != "local" or expr.name in frame.fn.cells:
+        return True
+    name = frame.variable(expr.name)
+    if kind == "true" and (
+        not is_truth_value(frame, expr.name, ())
+        or "array" in frame.val_type(st, st.env.get(name, EMPTY))
+    ):
+        return True
+    known = assume(st.env, st.cases, Case(kind, name), truth)
+    if known is not None:
+        st.cases = known
+    return known is not None
+
+
 def clear(frame: Frame, st: State, expr: ir.Expr) -> None:
     """The value is None here: it holds no handle."""
     if isinstance(expr, ir.Name) and expr.scope == "local" and expr.name not in frame.fn.cells:
-        st.env[frame.variable(expr.name)] = frame.plain(frozenset({"none"}))
+        st.replace(frame.variable(expr.name), frame.plain(frozenset({"none"})))
 
 
 def classes_of(frame: Frame, st: State, expr: ir.Expr) -> list[object]:
@@ -289,7 +347,7 @@ def current(frame: Frame, st: State, subject: ir.Expr) -> Val:
 def forget(frame: Frame, st: State, subject: ir.Expr) -> None:
     """Nothing that is followed is left: the name holds a plain value here."""
     if isinstance(subject, ir.Name) and subject.scope == "local":
-        st.env[frame.variable(subject.name)] = frame.plain()
+        st.replace(frame.variable(subject.name), frame.plain())
 
 
 def refine(frame: Frame, st: State, subject: ir.Expr, wanted: list[object], arrays: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from aliaslint.flow.cases import Cases, joined, loosened, moved, without_variable
 from aliaslint.flow.values import (
     EMPTY,
     ENTRY,
@@ -31,7 +32,7 @@ InitType = Callable[[Ref, Key], Type]
 class State:
     """Variables and locations at one program point. Inner dicts are never changed in place."""
 
-    __slots__ = ("env", "excluded", "heap", "narrowed", "owned")
+    __slots__ = ("cases", "env", "excluded", "heap", "narrowed", "owned")
 
     def __init__(self) -> None:
         self.env: dict[str, Val] = {}
@@ -39,6 +40,7 @@ class State:
         self.narrowed: dict[Ref, Type] = {}
         self.owned: frozenset[Ref] = frozenset()
         self.excluded: dict[Ref, frozenset[Trait]] = {}
+        self.cases: Cases = {}  # never changed in place
 
     def copy(self) -> State:
         new = State.__new__(State)
@@ -47,10 +49,25 @@ class State:
         new.narrowed = dict(self.narrowed)
         new.owned = self.owned
         new.excluded = dict(self.excluded)
+        new.cases = self.cases
         return new
 
     def same(self, other: State) -> bool:
-        return self.env == other.env and self.heap == other.heap
+        return self.env == other.env and self.heap == other.heap and self.cases == other.cases
+
+    # --- variables
+
+    def bind(self, name: str, val: Val) -> None:
+        """Bind a variable anew: what tests have told of it holds no longer."""
+        self.env[name] = val
+        if self.cases:
+            self.cases = without_variable(self.cases, name)
+
+    def replace(self, name: str, val: Val) -> None:
+        """Note what a variable that is not bound anew has turned out to hold."""
+        self.env[name] = val
+        if self.cases:
+            self.cases = loosened(self.cases, name)
 
     # --- locations
 
@@ -88,7 +105,7 @@ class State:
         """Hold what `other` holds, for those who have this state at hand."""
         self.env, self.heap = other.env, other.heap
         self.owned, self.narrowed = other.owned, other.narrowed
-        self.excluded = other.excluded
+        self.excluded, self.cases = other.excluded, other.cases
 
     # --- joining
 
@@ -102,6 +119,9 @@ class State:
         for name, val in other.env.items():
             have = new.env.get(name)
             new.env[name] = val if have is None else join(have, val)
+        new.cases = {}
+        if self.cases and other.cases:
+            new.cases = joined(self.env, self.cases, other.env, other.cases, new.env)
         new.heap = dict(self.heap)
         for ref, fields in other.heap.items():
             mine = new.heap.get(ref)
@@ -133,6 +153,8 @@ class State:
         self.narrowed = {rename(r): t for r, t in self.narrowed.items()}
         self.excluded = {rename(r): t for r, t in self.excluded.items()}
         self.owned = frozenset(rename(r) for r in self.owned)
+        if self.cases:
+            self.cases = moved(self.cases, lambda links: (moved_link(k, rename) for k in links))
 
 
 ENTRY_KINDS = frozenset({"root", "init"})
@@ -206,9 +228,13 @@ def rename_val(val: Val, rename: Callable[[Ref], Ref]) -> Val:
         return val
     new: Val = {}
     for link, stale in val.items():
-        moved = Link(rename(link.ref), link.prov)
-        new[moved] = new.get(moved, FRESH) | stale
+        renamed = moved_link(link, rename)
+        new[renamed] = new.get(renamed, FRESH) | stale
     return new
+
+
+def moved_link(link: Link, rename: Callable[[Ref], Ref]) -> Link:
+    return Link(rename(link.ref), link.prov)
 
 
 def refs_of(val: Val) -> list[Ref]:
