@@ -62,7 +62,7 @@ def narrow(frame: Frame, st: State, test: ir.Expr, truth: bool) -> bool:
             ops=() | ("Eq",) | ("NotEq",) as ops,
         ):
             same = (how == "is not" or ops == ("NotEq",)) != truth
-            return narrow_class(frame, st, subject.value, kind, True) if same else True
+            return narrow_class(frame, st, subject.value, kind, True, exact=True) if same else True
         case ir.Fresh(operands=(left, right), how="compare", ops=(op,)) if op in COMPARISONS:
             return narrow_comparison(frame, st, left, COMPARISONS[op], right, truth)
         case _:
@@ -238,8 +238,11 @@ def classes_of(frame: Frame, st: State, expr: ir.Expr) -> list[object]:
             return [None]
 
 
-def narrow_class(frame: Frame, st: State, subject: ir.Expr, kind: ir.Expr, truth: bool) -> bool:
-    """`isinstance(subject, kind)`: arrays, numbers and classes of the program."""
+def narrow_class(
+    frame: Frame, st: State, subject: ir.Expr, kind: ir.Expr, truth: bool, exact: bool = False
+) -> bool:
+    """`isinstance(subject, kind)`: arrays, numbers and classes of the program; with `exact`
+    subclasses do not count."""
     wanted_classes = classes_of(frame, st, kind)
     if any(c is None for c in wanted_classes):
         return True
@@ -247,7 +250,7 @@ def narrow_class(frame: Frame, st: State, subject: ir.Expr, kind: ir.Expr, truth
 
     def matches(ref: Ref) -> bool | None:
         type_ = frame.type_of(st, ref)
-        verdicts = {match_atom(frame, atom, wanted_classes, arrays) for atom in type_}
+        verdicts = {match_atom(frame, atom, wanted_classes, arrays, exact) for atom in type_}
         return verdicts.pop() if len(verdicts) == 1 else None
 
     def wanted(ref: Ref) -> bool:
@@ -301,12 +304,16 @@ def narrow_numbers(frame: Frame, st: State, call: ir.Call) -> None:
                 pass
 
 
-def match_atom(frame: Frame, atom: object, wanted: list[object], arrays: bool) -> bool | None:
+def match_atom(
+    frame: Frame, atom: object, wanted: list[object], arrays: bool, exact: bool
+) -> bool | None:
     match atom:
         case "array":
             return arrays
         case "unknown":
             return None
+        case Inst(key=key) if exact:
+            return ClassOf(key) in wanted
         case Inst(key=key):
             info = frame.a.classes.get(key)
             mine = {ClassOf(i.key) for i in info.mro} if info else set()
