@@ -212,7 +212,7 @@ def one_of(frame: Frame, st: State, things: list[Thing]) -> Iterator[tuple[Thing
     for thing in things:
         branch = before.copy()
         yield thing, branch
-        after = branch if after is None else after.join(branch, frame.refs, frame.a.init_type)
+        after = frame.union(after, branch)
     if after is not None:
         st.become(after)
 
@@ -490,7 +490,7 @@ def protocol_call(
         branch.narrowed.pop(ref, None)
         if ref in before.narrowed:
             branch.narrowed[ref] = before.narrowed[ref]
-        after = branch if after is None else after.join(branch, frame.refs, frame.a.init_type)
+        after = frame.union(after, branch)
         result = join(result, val)
     if after is None:
         raise Stopped

@@ -640,7 +640,7 @@ def choice(frame: Frame, expr: ir.Choice, st: State) -> Val:
     then = evaluate(frame, expr.then, left) if then_ok else EMPTY
     other = evaluate(frame, expr.other, right) if else_ok else EMPTY
     if then_ok and else_ok:
-        st.become(left.join(right, frame.refs, frame.a.init_type))
+        st.become(frame.union(left, right))
         return join(then, other)
     st.become(left if then_ok else right)
     return then if then_ok else other
@@ -710,7 +710,7 @@ def bool_op(frame: Frame, expr: ir.BoolOp, st: State) -> Val:
         if node is not expr.values[-1]:
             truth(frame, branch, val, node)
         result = join(result, val)
-        st.become(st.join(branch.copy(), frame.refs, frame.a.init_type))
+        st.become(frame.union(st, branch.copy()))
     return result
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import overload
 
 from aliaslint.flow.context import Analysis, Read, SiteInfo, extend
 from aliaslint.flow.state import Binding, State, initial, is_object
@@ -132,6 +133,18 @@ class Frame:
         while frame.parent_frame is not None:
             frame = frame.parent_frame
         return frame
+
+    @overload
+    def union(self, a: State | None, b: State) -> State: ...
+    @overload
+    def union(self, a: State, b: State | None) -> State: ...
+    @overload
+    def union(self, a: State | None, b: State | None) -> State | None: ...
+    def union(self, a: State | None, b: State | None) -> State | None:
+        """Return the union of two states; None for the state of what is not reached."""
+        if a is None or b is None:
+            return a if b is None else b
+        return a.join(b, self.refs, self.a.init_type)
 
     # --- types
 

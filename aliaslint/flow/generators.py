@@ -75,7 +75,7 @@ def inline(
     value = EMPTY
     for val, state in sub.returns:
         value = join(value, val)
-        end = state if end is None else end.join(state, frame.refs, frame.a.init_type)
+        end = frame.union(end, state)
     return end, value
 
 
@@ -94,11 +94,7 @@ def for_generator(frame: Frame, stmt: ir.For, st: State, generators: list[Link])
                 assign_to(frame, stmt.target, val, state)
                 after = execute(frame, stmt.body, state)
                 for continued in loop.continues:
-                    after = (
-                        continued
-                        if after is None
-                        else after.join(continued, frame.refs, frame.a.init_type)
-                    )
+                    after = frame.union(after, continued)
                 loop.continues.clear()
                 return after
 
@@ -107,9 +103,7 @@ def for_generator(frame: Frame, stmt: ir.For, st: State, generators: list[Link])
             if state is not None and stmt.orelse is not None:
                 state = execute(frame, stmt.orelse, state)
             for final in [*([state] if state is not None else []), *loop.breaks]:
-                result = (
-                    final if result is None else result.join(final, frame.refs, frame.a.init_type)
-                )
+                result = frame.union(result, final)
     return result if result is not None else st
 
 
@@ -177,7 +171,7 @@ def advance(frame: Frame, st: State, link: Link, node: ir.Expr) -> Val:
     after: State | None = None
     for item, state in yielded:
         value = join(value, item)
-        after = state if after is None else after.join(state, frame.refs, frame.a.init_type)
+        after = frame.union(after, state)
     assert after is not None
     st.become(after)
     return bind(value)

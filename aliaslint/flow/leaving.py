@@ -57,15 +57,14 @@ def escape(frame: Frame, st: State, val: Val = EMPTY) -> Val:
 
 def throw(frame: Frame, st: State) -> None:
     """An exception is raised in state `st`: go to the innermost `try`, or out of the function."""
-    refs, init_type = frame.refs, frame.a.init_type
     if frame.tries:
         top = frame.tries[-1]
         leave(frame, st, top.active)
-        top.state = st if top.state is None else top.state.join(st, refs, init_type)
+        top.state = frame.union(top.state, st)
     else:
         outer = frame.outer()
         leave(frame, st, outer.base)
-        outer.raised = st if outer.raised is None else outer.raised.join(st, refs, init_type)
+        outer.raised = frame.union(outer.raised, st)
 
 
 def with_summary(st: State) -> frozenset[Ref]:

@@ -6,6 +6,7 @@ that are walked together share the position.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from aliaslint.flow.calls import call_method_of
@@ -322,7 +323,7 @@ def run_for(frame: Frame, stmt: ir.For, st: State) -> State | None:
 
         state = execute(frame, stmt.orelse, state)
     for broken in loop.breaks:
-        state = broken if state is None else state.join(broken, frame.refs, frame.a.init_type)
+        state = frame.union(state, broken)
     return state
 
 
@@ -350,7 +351,7 @@ def iteration(walk: Walk, loop: LoopFrame, state: State | None, pos: Pos) -> Sta
     after = execute(frame, stmt.body, state)
     frame.positions = outer
     for continued in loop.continues:
-        after = continued if after is None else after.join(continued, frame.refs, frame.a.init_type)
+        after = frame.union(after, continued)
     loop.continues.clear()
     return after
 
@@ -400,7 +401,7 @@ def settle(
 
 def turns(walk: Walk, loop: LoopFrame, st: State, spaces: list[Ref], constants: set[int]) -> State:
     """Return the state after the loop, in which positions are still those of the loop."""
-    refs, init_type = walk.frame.refs, walk.frame.a.init_type
+    union = walk.frame.union
     front = [k for k in range(MAX_UNROLL) if k <= max(constants, default=-1)]
     entered = walks_layers(walk, st)
     exits: State | None = None if entered else st.copy()
@@ -409,24 +410,24 @@ def turns(walk: Walk, loop: LoopFrame, st: State, spaces: list[Ref], constants: 
         state = iteration(walk, loop, state, Pos("i", k))
         if state is None:
             return exits or st.copy()
-        exits = state.copy().join(exits, refs, init_type)
+        exits = union(state.copy(), exits)
     assert state is not None
     head, turned = fixpoint(walk, loop, state, spaces)
     # Without a front the head is reached before any turn as well.
     behind = turned if entered and not front and turned is not None else head
-    exits = behind.copy().join(exits, refs, init_type)
+    exits = union(behind.copy(), exits)
     for looked_up in looked_up_positions(head, spaces)[:MAX_LOOKED_UP]:
         # An element of unknown index is met once, whenever that is.
         after = iteration(walk, loop, head.copy(), looked_up)
         if after is not None:
             fold(walk.frame, after, walk.key)
             later, _ = fixpoint(walk, loop, after, spaces)
-            head = head.join(later, refs, init_type)
-            exits = exits.join(later, refs, init_type)
+            head = union(head, later)
+            exits = union(exits, later)
     if -1 in constants:
         last = iteration(walk, loop, head.copy(), Pos("i", -1))
         if last is not None:
-            exits = exits.join(last, refs, init_type)
+            exits = union(exits, last)
     return exits
 
 
@@ -442,11 +443,10 @@ def walks_layers(walk: Walk, st: State) -> bool:
 def holds_layers(frame: Frame, st: State, ref: Ref) -> bool:
     if ref.kind == "init":
         atoms = [e for a in ref.type if isinstance(a, Seq) for e in a.element]
-    else:  # The object was made where we can see it, or where our caller can.
-        atoms = [*frame.val_type(st, join_elements(st.heap.get(ref, {}), lambda _: True))]
-    if not atoms or not all(is_layer(frame, atom) for atom in atoms):
-        return False
-    return isinstance(ref.key, str) if ref.kind == "init" else is_attribute(st, ref)
+        return isinstance(ref.key, str) and are_layers(frame, atoms)
+    # The object was made where we can see it, or where our caller can.
+    held = frame.val_type(st, join_elements(st.heap.get(ref, {}), lambda _: True))
+    return are_layers(frame, held) and is_attribute(st, ref)
 
 
 def is_attribute(st: State, ref: Ref) -> bool:
@@ -458,6 +458,10 @@ def is_attribute(st: State, ref: Ref) -> bool:
         for key, val in fields.items()
         if isinstance(key, str)
     )
+
+
+def are_layers(frame: Frame, atoms: Collection[object]) -> bool:
+    return bool(atoms) and all(is_layer(frame, atom) for atom in atoms)
 
 
 def is_layer(frame: Frame, atom: object) -> bool:
@@ -486,7 +490,7 @@ def fixpoint(
         if after is None:
             break
         fold(frame, after, walk.key)
-        new = head.join(after, frame.refs, frame.a.init_type)
+        new = frame.union(head, after)
         if new.same(head):
             break
         head = new
@@ -552,7 +556,6 @@ def run_while(frame: Frame, stmt: ir.While, st: State) -> State | None:
     home = frame.a.space_ref(key)
     frame.active.append(Active(key, home))
     loop.active = len(frame.active)
-    refs, init_type = frame.refs, frame.a.init_type
     head = st
     exits: State | None = None
     try:
@@ -566,12 +569,12 @@ def run_while(frame: Frame, stmt: ir.While, st: State) -> State | None:
                 execute(frame, stmt.body, body) if narrow(frame, body, stmt.test, True) else None
             )
             for continued in loop.continues:
-                after = continued if after is None else after.join(continued, refs, init_type)
+                after = frame.union(after, continued)
             loop.continues.clear()
             if after is None:
                 break
             fold(frame, after, key)
-            new = head.join(after, refs, init_type)
+            new = frame.union(head, after)
             if new.same(head):
                 break
             head = new
@@ -588,7 +591,7 @@ def run_while(frame: Frame, stmt: ir.While, st: State) -> State | None:
             exits = execute(frame, stmt.orelse, exits)
     for broken in loop.breaks:
         unfocus(frame, broken, key, home)
-        exits = broken if exits is None else exits.join(broken, refs, init_type)
+        exits = frame.union(exits, broken)
     return exits
 
 

@@ -52,7 +52,7 @@ def narrow(frame: Frame, st: State, test: ir.Expr, truth: bool) -> bool:
             return not truth
         case ir.Name() | ir.Attr():
             possible = narrow_none(frame, st, test, False) if truth else True
-            possible = possible and agrees(frame, st, "true", test, truth)
+            possible = possible and heeds_earlier(frame, st, "true", test, truth)
             return possible and narrow_constants(frame, st, test, lambda v: bool(v) == truth)
         case ir.Walrus(target=ir.ToName(name=name, scope=scope, depth=depth), at=at):
             return narrow(frame, st, ir.Name(at, name, scope, depth), truth)
@@ -69,16 +69,23 @@ def narrow(frame: Frame, st: State, test: ir.Expr, truth: bool) -> bool:
             return True
 
 
+def own_variable(frame: Frame, expr: ir.Expr) -> str | None:
+    """Return the variable that a name is, if no nested function shares it."""
+    match expr:
+        case ir.Name(name=name, scope="local") if name not in frame.fn.cells:
+            return frame.variable(name)
+        case _:
+            return None
+
+
 def keep(frame: Frame, st: State, expr: ir.Expr, wanted: object) -> bool:
     """Keep the links of a name or field that `wanted(ref)` allows; False if none is left."""
     assert callable(wanted)
     match expr:
-        case ir.Name(name=name, scope="local"):
-            if frame.frame_ref is not None and name in frame.fn.cells:
-                return True
-            key = frame.variable(name)
-            val = st.env.get(key)
-            if val:
+        case ir.Name():
+            key = own_variable(frame, expr)
+            val = st.env.get(key) if key is not None else None
+            if key is not None and val:
                 kept = {link: s for link, s in val.items() if wanted(link.ref)}
                 if len(kept) != len(val):
                     st.env[key] = kept
@@ -197,17 +204,17 @@ def narrow_none(frame: Frame, st: State, expr: ir.Expr, is_none: bool) -> bool:
             return "none" in type_ or "unknown" in type_ or not type_
         return type_ != frozenset({"none"})
 
-    possible = keep(frame, st, expr, wanted) and agrees(frame, st, "none", expr, is_none)
+    possible = keep(frame, st, expr, wanted) and heeds_earlier(frame, st, "none", expr, is_none)
     if is_none and possible:
         clear(frame, st, expr)
     return possible
 
 
-def agrees(frame: Frame, st: State, kind: str, expr: ir.Expr, truth: bool) -> bool:
+def heeds_earlier(frame: Frame, st: State, kind: str, expr: ir.Expr, truth: bool) -> bool:
     """Restrict `st` to what earlier tests of the same left; False if they had the other outcome."""
-    if not isinstance(expr, ir.Name) or expr.scope != "local" or expr.name in frame.fn.cells:
+    name = own_variable(frame, expr)
+    if name is None or not isinstance(expr, ir.Name):
         return True
-    name = frame.variable(expr.name)
     if kind == "true" and (
         not is_truth_value(frame, expr.name, ())
         or "array" in frame.val_type(st, st.env.get(name, EMPTY))
@@ -221,8 +228,9 @@ def agrees(frame: Frame, st: State, kind: str, expr: ir.Expr, truth: bool) -> bo
 
 def clear(frame: Frame, st: State, expr: ir.Expr) -> None:
     """The value is None here: it holds no handle."""
-    if isinstance(expr, ir.Name) and expr.scope == "local" and expr.name not in frame.fn.cells:
-        st.replace(frame.variable(expr.name), frame.plain(frozenset({"none"})))
+    name = own_variable(frame, expr)
+    if name is not None:
+        st.replace(name, frame.plain(frozenset({"none"})))
 
 
 def classes_of(frame: Frame, st: State, expr: ir.Expr) -> list[object]:

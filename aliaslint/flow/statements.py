@@ -91,12 +91,6 @@ def handles(kind: type) -> Callable[[Callable[..., State | None]], Callable[...,
     return register
 
 
-def both(frame: Frame, a: State | None, b: State | None) -> State | None:
-    if a is None or b is None:
-        return a if b is None else b
-    return a.join(b, frame.refs, frame.a.init_type)
-
-
 @handles(ir.Block)
 def block(frame: Frame, stmt: ir.Block, st: State) -> State | None:
     current: State | None = st
@@ -740,7 +734,7 @@ def if_(frame: Frame, stmt: ir.If, st: State) -> State | None:
         then = execute(frame, stmt.then, st)
     if narrow(frame, other_st, stmt.test, False):
         other = execute(frame, stmt.other, other_st) if stmt.other is not None else other_st
-    return both(frame, then, other)
+    return frame.union(then, other)
 
 
 @handles(ir.Match)
@@ -777,13 +771,13 @@ def match_(frame: Frame, stmt: ir.Match, st: State) -> State | None:
         if case.guard is not None:
             test(frame, case.guard, branch)
         if case.guard is None or narrow(frame, branch, case.guard, True):
-            result = both(frame, result, execute(frame, case.body, branch))
+            result = frame.union(result, execute(frame, case.body, branch))
         if case.irrefutable:
             return result
         if case.classes and case.whole:
             if not narrow_class(frame, st, stmt.subject, kinds, False):
                 return result
-    return both(frame, result, st)
+    return frame.union(result, st)
 
 
 # --- loops live in `loops`; here is what both kinds share
@@ -822,7 +816,7 @@ def try_(frame: Frame, stmt: ir.Try, st: State) -> State | None:
             branch = caught.copy()
             if target is not None:
                 assign_to(frame, target, frame.plain(UNKNOWN), branch)
-            normal = both(frame, normal, execute(frame, body, branch))
+            normal = frame.union(normal, execute(frame, body, branch))
         if stmt.final is not None:
             caught = frame.tries.pop().state
     if stmt.final is None:

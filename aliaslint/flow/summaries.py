@@ -396,11 +396,7 @@ def run(
         frame.returns.append((frame.plain(frozenset({"none"})), end))
     for val, state in frame.returns:
         summary.value = val if summary.value is None else join(summary.value, val)
-        summary.state = (
-            state
-            if summary.state is None
-            else summary.state.join(state, analysis.refs, analysis.init_type)
-        )
+        summary.state = frame.union(summary.state, state)
     summary.raised = frame.raised
     summary.updates = frame.updates
     summary.reads = list(frame.reads.values())
