@@ -13,12 +13,12 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
 from aliaslint.analysis import AnalysisOptions
-from aliaslint.findings import FileError, Finding, Repair, Result, Span, Step
+from aliaslint.findings import FileError, Finding, Named, Repair, Result, Span, Step
 from aliaslint.source.files import SourceFile
 
 _KEPT = 50
@@ -142,12 +142,12 @@ def _plain_finding(finding: Finding) -> list[Any]:
         _plain_span(finding.span),
         [(s.role, str(s.path), _plain_span(s.span), s.message) for s in finding.trace],
         finding.repair and _plain_repair(finding.repair),
+        finding.obstacle,
     ]
 
 
 def _plain_repair(repair: Repair) -> list[Any]:
-    _, _, *rest = astuple(repair)
-    return [repair.action, _plain_span(repair.span), *rest]
+    return [*astuple(repair)[:-1], repair.path and str(repair.path)]
 
 
 def _plain_span(span: Span) -> tuple[int, int, int, int]:
@@ -171,10 +171,18 @@ def _finding(
     span: list[int],
     trace: list[Any],
     repair: list[Any] | None,
+    obstacle: str,
 ) -> Finding:
     steps = tuple(Step(role, Path(p), Span(*where), text) for role, p, where, text in trace)
-    mend = None
-    if repair:
-        action, where, *rest = repair
-        mend = Repair(action, Span(*where), *rest)
-    return Finding(code, name, message, severity, Path(path), Span(*span), steps, mend)
+    mend = _repair(repair) if repair else None
+    return Finding(code, name, message, severity, Path(path), Span(*span), steps, mend, obstacle)
+
+
+def _repair(plain: list[Any]) -> Repair:
+    action, span, *rest, names, also, path = plain
+    return replace(
+        Repair(action, Span(*span), *rest),
+        names=tuple(Named(*name) for name in names),
+        also=tuple(Span(*where) for where in also),
+        path=path and Path(path),
+    )

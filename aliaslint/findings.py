@@ -13,9 +13,12 @@ Role = Literal["capture", "hand-over", "call", "mutation", "read"]
 Safety = Literal["safe", "unsafe"]
 Severity = Literal["error", "warning"]
 Form = Literal["array", "keep-int", "keep-any"]
+KEEPS: tuple[Form, ...] = ("array", "keep-int", "keep-any")  # the more, the later
 Action = Literal[
     "rebind",  # `x op= e` becomes `x = x op e`; span: the augmented assignment
     "snapshot",  # the live handle is copied where it is captured; span: the expression
+    "copy-in-callee",  # the same, in the function that gives it back in a container
+    "copy-after",  # `o = mx.array(o)` after `o, p = f(c)`; span: the statement, or its header
     "copy-first",  # `self.a = mx.array(self.a)` before `self.a[i] = v`; span: the statement
     "store-back",  # `o += n` becomes `self.a = o = o + n`; span: the statement
     "native-rank",  # drop an inverse pair of reshapes around a RoPE call; span: the call
@@ -47,6 +50,18 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """A target that holds a live array: `text` names it, `form` is that of its copy.
+
+    `many`: it is a starred one, a list of values.
+    """
+
+    text: str
+    form: Form
+    many: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Repair:
     """What a fix of a finding would do, decided by the analysis and carried out by `fix`.
 
@@ -56,6 +71,8 @@ class Repair:
     `owner` of a store-back: the source text of the owner's attribute (`self.offset`).
     `repeatable` of a rebind: what is written to may be evaluated a second time, after the
     right-hand side; where that is not known, a variable holds its owner.
+    `names` of a copy after a statement: what is copied. `also` are further spans of the repair,
+    `path` the file of all of them where it is not that of the finding.
     """
 
     action: Action
@@ -65,11 +82,21 @@ class Repair:
     form: Form = "array"
     owner: str = ""
     repeatable: bool = False
+    names: tuple[Named, ...] = ()
+    also: tuple[Span, ...] = ()
+    path: Path | None = None
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        return (self.span, *self.also)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault, with the evidence for it. `path` is absolute; reports make it relative."""
+    """One fault, with the evidence for it. `path` is absolute; reports make it relative.
+
+    `obstacle` says why it has no repair, where findings of its rule have one as a rule.
+    """
 
     code: str
     name: str
@@ -79,6 +106,7 @@ class Finding:
     span: Span
     trace: tuple[Step, ...] = ()
     repair: Repair | None = None
+    obstacle: str = ""
 
     @property
     def fixable(self) -> Safety | None:

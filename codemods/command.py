@@ -12,10 +12,10 @@ from libcst.codemod import CodemodContext, VisitorBasedCodemodCommand
 
 from aliaslint.codemods import imports, layout, locate
 from aliaslint.codemods.names import ARRAY, COPY, Import, Names
-from aliaslint.findings import Action, Repair, Span
+from aliaslint.findings import KEEPS, Action, Repair, Span
 
 _SPAN = re.compile(r"(\d+):(\d+)(?:-(?:(\d+):)?(\d+))?")
-_ON_STATEMENTS = frozenset[Action](("rebind", "store-back", "copy-first"))
+_ON_STATEMENTS = frozenset[Action](("rebind", "store-back", "copy-first", "copy-after"))
 
 Edited = cst.CSTNode | cst.FlattenSentinel[cst.BaseSmallStatement]
 
@@ -157,7 +157,8 @@ class EditCommand(VisitorBasedCodemodCommand):
         except Refused as error:
             self.refused[repair] = str(error)
             return updated_node
-        self._touched = True
+        # What is put into the suite of a `for` or `with` stands on lines of its own already.
+        self._touched = not isinstance(original_node, cst.BaseCompoundStatement)
         return edited
 
     def leave_SimpleStatementLine(
@@ -176,7 +177,9 @@ class EditCommand(VisitorBasedCodemodCommand):
             return cst.RemoveFromParent()
         lines = [updated_node]
         if len(original_node.body) == 1:
-            lines = _on_lines_of_their_own(updated_node)
+            repair = self._edits.get(id(original_node.body[0]))
+            follow = repair is not None and repair.action == "copy-after"
+            lines = _on_lines_of_their_own(updated_node, own=0 if follow else -1)
         page = layout.Page(self._module, self._indent(), self._line_length)
         return cst.FlattenSentinel([page.fit(original_node, line) for line in lines])
 
@@ -212,7 +215,8 @@ class EditCommand(VisitorBasedCodemodCommand):
         spans = {r.span for r in repairs if r.action in _ON_STATEMENTS}
         found.update(locate.statements(tree, spans))
         found.update(locate.expressions(tree, {r.span for r in repairs} - spans))
-        for repair in repairs:
+        # Of two forms of one copy, that which keeps more.
+        for repair in sorted(repairs, key=lambda r: KEEPS.index(r.form), reverse=True):
             if repair.span in found:
                 self._edits.setdefault(id(found[repair.span]), repair)
             else:
@@ -250,10 +254,12 @@ def _assigns_itself(line: cst.SimpleStatementLine) -> bool:
     return False
 
 
-def _on_lines_of_their_own(line: cst.SimpleStatementLine) -> list[cst.SimpleStatementLine]:
-    """Split `a; b` into lines: comments above stay above the first, the one behind on the last."""
-    *first, last = line.body
-    lines = [cst.SimpleStatementLine([statement]) for statement in first]
-    lines.append(line.with_changes(body=[last], leading_lines=[]))
+def _on_lines_of_their_own(
+    line: cst.SimpleStatementLine, own: int
+) -> list[cst.SimpleStatementLine]:
+    """Split `a; b` into lines: comments above stay above the first, the one behind on that whose
+    number is `own`, the statement that was there before."""
+    lines = [cst.SimpleStatementLine([statement]) for statement in line.body]
+    lines[own] = line.with_changes(body=[line.body[own]], leading_lines=[])
     lines[0] = lines[0].with_changes(leading_lines=line.leading_lines)
     return lines

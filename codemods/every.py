@@ -20,4 +20,4 @@ class EveryCommand(EditCommand):
         **SnapshotCommand.HANDLERS,
         **NativeRankCommand.HANDLERS,
     }
-    PARTS = NativeRankCommand.PARTS
+    PARTS = {**NativeRankCommand.PARTS, **SnapshotCommand.PARTS}  # noqa: RUF012

@@ -16,16 +16,20 @@ from aliaslint.findings import Span
 
 _LINE_END = re.compile(r"\r\n?|\n")
 _Ranges = Mapping[cst.CSTNode, CodeRange]
+Single = cst.BaseSmallStatement | cst.For | cst.With
 _Statement = cst.BaseCompoundStatement | cst.SimpleStatementLine
 
 
-def statements(module: cst.Module, spans: Collection[Span]) -> dict[Span, cst.BaseSmallStatement]:
-    """Return the simple statement that starts where each span does, where there is one."""
+def statements(module: cst.Module, spans: Collection[Span]) -> dict[Span, Single]:
+    """Return the simple statement that starts where each span does, where there is one.
+
+    Or the `for` or `with` statement: those whose targets may hold an array.
+    """
     starts = {(span.line, span.column): span for span in spans}
-    found: dict[Span, cst.BaseSmallStatement] = {}
+    found: dict[Span, Single] = {}
     for ranges, offset in _ranges(module, spans):
         for node, where in ranges.items():
-            if isinstance(node, cst.BaseSmallStatement):
+            if isinstance(node, cst.BaseSmallStatement | cst.For | cst.With):
                 span = starts.get((where.start.line + offset, where.start.column + 1))
                 if span is not None:
                     found[span] = node

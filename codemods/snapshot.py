@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 import libcst as cst
 
 from aliaslint.codemods.command import EditCommand, Edited, Refused
 from aliaslint.codemods.operators import as_argument, as_left_operand, parenthesised
 from aliaslint.codemods.purity import is_stable
-from aliaslint.findings import Repair
+from aliaslint.findings import Named, Repair
 
 _MANY = (cst.Tuple, cst.List, cst.Set, cst.Dict, cst.BaseComp, cst.Lambda)
 _CLASS = re.compile(r"_*[A-Z]\w*[a-z]")
+_ELEMENT = "each"
 _BINDS_TIGHTLY = (cst.BinaryOperation, cst.UnaryOperation, cst.Await)
 
 
@@ -100,6 +103,64 @@ def _binds_tightly(editor: EditCommand) -> bool:
     return isinstance(parent, (*_BINDS_TIGHTLY, cst.Attribute, cst.Call, cst.Subscript))
 
 
+def parts(_: str, repair: Repair) -> Sequence[Repair]:
+    """Return a repair for each place of `repair`."""
+    return [replace(repair, span=span, also=()) for span in repair.spans]
+
+
+def copy_after(editor: EditCommand, node: cst.CSTNode, repair: Repair) -> Edited:
+    """Put `o = mx.array(o)` behind a statement that takes a container apart, or into its suite."""
+    copies = [_copied(editor, name, repair) for name in repair.names]
+    match node:
+        case cst.Assign():
+            return _followed(node, copies, alone=len(_line(editor)) == 1)
+        case cst.For() | cst.With():
+            return node.with_changes(body=_begun(node.body, copies))
+    raise Refused("this statement takes nothing apart")
+
+
+def _copied(editor: EditCommand, name: Named, repair: Repair) -> cst.Assign:
+    """Return the statement that copies what a target holds, a list of it one by one.
+
+    An int is kept by `copy.copy`: of `o = o + 0` a linter makes `o += 0`, which copies nothing.
+    """
+    function = editor.array(repair.span) if name.form == "array" else editor.copy(repair.span)
+    target = cst.parse_expression(name.text)
+    if not isinstance(target, cst.Name | cst.Attribute):
+        raise Refused("what takes the array cannot be assigned to once more")
+    value: cst.BaseExpression = _call(function, target.deep_clone())
+    if name.many:
+        each = cst.Name(_ELEMENT)
+        loop = cst.CompFor(each.deep_clone(), target.deep_clone())
+        value = cst.ListComp(_call(function, each), loop)
+    return cst.Assign([cst.AssignTarget(target)], value)
+
+
+def _line(editor: EditCommand) -> Sequence[cst.BaseSmallStatement]:
+    """Return the statements of the line of its own that the edited one stands on, if it does."""
+    parent = editor.around()[-1]
+    return parent.body if isinstance(parent, cst.SimpleStatementLine) else ()
+
+
+def _followed(
+    node: cst.Assign, copies: Sequence[cst.Assign], alone: bool
+) -> cst.FlattenSentinel[cst.BaseSmallStatement]:
+    """Return the statement with its copies behind it; a `;` comes after them, but on a new line."""
+    *others, last = copies
+    if not alone:
+        last = last.with_changes(semicolon=node.semicolon)
+        node = node.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+    return cst.FlattenSentinel([node, *others, last])
+
+
+def _begun(suite: cst.BaseSuite, copies: Sequence[cst.Assign]) -> cst.BaseSuite:
+    """Return a suite that begins with the copies."""
+    if isinstance(suite, cst.SimpleStatementSuite):
+        return suite.with_changes(body=[*copies, *suite.body])
+    assert isinstance(suite, cst.IndentedBlock)
+    return suite.with_changes(body=[*(cst.SimpleStatementLine([c]) for c in copies), *suite.body])
+
+
 class SnapshotCommand(EditCommand):
     """The codemod; see the module."""
 
@@ -109,4 +170,9 @@ class SnapshotCommand(EditCommand):
         "them; adds `import mlx.core as mx` if needed. Without --span the aliaslint analysis of "
         "the module says which."
     )
-    HANDLERS = {"snapshot": snapshot}  # noqa: RUF012
+    HANDLERS = {  # noqa: RUF012
+        "snapshot": snapshot,
+        "copy-in-callee": snapshot,
+        "copy-after": copy_after,
+    }
+    PARTS = {"copy-in-callee": parts}  # noqa: RUF012

@@ -22,11 +22,13 @@ class Feeds:
     starts: tuple[str, ...]
 
     def moved(self, repair: Repair) -> Repair:
-        """Return a repair with its span as it is without the form feeds."""
-        span = repair.span
+        """Return a repair with its spans as they are without the form feeds."""
+        also = tuple(map(self._moved, repair.also))
+        return replace(repair, span=self._moved(repair.span), also=also)
+
+    def _moved(self, span: Span) -> Span:
         start, end = self._width(span.line), self._width(span.end_line)
-        column, end_column = span.column - start, span.end_column - end
-        return replace(repair, span=Span(span.line, column, span.end_line, end_column))
+        return Span(span.line, span.column - start, span.end_line, span.end_column - end)
 
     def put_back(self, before: str, after: str) -> str | None:
         """Return `after`, an edit of `before`, with the form feeds of `before` in their places.

@@ -11,6 +11,7 @@ from aliaslint.findings import Finding
 from aliaslint.fix.plan import statement_at
 from aliaslint.source.files import SourceFile, read
 
+_COPIES = frozenset({"snapshot", "copy-in-callee", "copy-after"})
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
@@ -19,7 +20,7 @@ def at_the_source(finding: Finding, given: Mapping[Path, SourceFile]) -> str:
 
     An update in a file that was not given, and is no installed package's, can be rebound there.
     """
-    if finding.repair is None or finding.repair.action != "snapshot":
+    if finding.repair is None or finding.repair.action not in _COPIES:
         return ""
     for step in finding.trace:
         if step.role != "mutation" or step.path in given or _INSTALLED & set(step.path.parts):

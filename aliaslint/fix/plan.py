@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import dedent
 
-from aliaslint.findings import Action, Finding, Repair, Span
+from aliaslint.findings import KEEPS, Action, Finding, Named, Repair, Span
 from aliaslint.fix.model import FixOptions, Skipped, Strategy
 from aliaslint.source.files import SourceFile, split_lines
 
 Round = frozenset[Action]
 
 _REBIND: Round = frozenset({"rebind", "store-back", "copy-first"})
+_IN_CALLEES: Round = frozenset({"copy-in-callee"})
 _SNAPSHOT: Round = frozenset({"snapshot"})
+_AFTER: Round = frozenset({"copy-after"})
+_COPIES = (_IN_CALLEES, _SNAPSHOT, _AFTER)
 _NATIVE_RANK: Round = frozenset({"native-rank"})
 _COMMENTS: Round = frozenset({"remove-suppression"})
 
-# A producer is rebound before the captures are looked at again: that cures most of them.
+# A producer is rebound before the captures are looked at again: that cures most of them. So does
+# what a function gives back before those are that it is given to, lest an array is copied twice.
 ROUNDS: Mapping[Strategy, tuple[Round, ...]] = {
-    "auto": (_REBIND, _NATIVE_RANK, _SNAPSHOT, _COMMENTS),
+    "auto": (_REBIND, _NATIVE_RANK, *_COPIES, _COMMENTS),
     "rebind": (_REBIND, _NATIVE_RANK, _COMMENTS),
-    "snapshot": (_SNAPSHOT, _NATIVE_RANK, _COMMENTS),
-    "both": (_REBIND | _SNAPSHOT, _NATIVE_RANK, _COMMENTS),
+    "snapshot": (*_COPIES, _NATIVE_RANK, _COMMENTS),
+    "both": (_REBIND | _SNAPSHOT, _IN_CALLEES, _AFTER, _NATIVE_RANK, _COMMENTS),
 }
 # Of two repairs of one statement, the one that does more for other holders.
 _PREFERENCE: tuple[Action, ...] = ("copy-first", "store-back", "rebind")
@@ -64,7 +68,8 @@ def plan(
         if reason:
             result.skipped.append(Skipped(finding, reason))
         else:
-            result.chosen.setdefault(finding.path, []).append((finding, repair))
+            path = repair.path or finding.path
+            result.chosen.setdefault(path, []).append((finding, repair))
     for path in list(result.chosen):
         result.chosen[path] = list(_without_overlap(result.chosen[path], result.skipped))
     return result
@@ -98,6 +103,13 @@ def divisions(
             yield Skipped(finding, _DIVISION)
 
 
+def unrepairable(findings: Iterable[Finding], options: FixOptions) -> Iterator[Skipped]:
+    """Yield the findings that the analysis found no repair for, with what it says about that."""
+    for finding in findings:
+        if finding.obstacle and (options.codes is None or finding.code in options.codes):
+            yield Skipped(finding, finding.obstacle)
+
+
 def statement_at(source: SourceFile, span: Span) -> ast.stmt | None:
     """Return the statement that stands at a span, None if it is not exactly one."""
     lines = split_lines(source.text)[span.line - 1 : span.end_line]
@@ -116,7 +128,7 @@ def _obstacle(
     finding: Finding, repair: Repair, files: Mapping[Path, SourceFile], options: FixOptions
 ) -> str:
     """Return why a repair is not carried out, "" if it is."""
-    if finding.path not in files:
+    if (repair.path or finding.path) not in files:
         return "its file is not among those given"
     if repair.safety == "unsafe" and not options.unsafe:
         return f"unsafe ({repair.reason})" if repair.reason else "unsafe"
@@ -132,13 +144,29 @@ def _without_overlap(
         if repair.action in _REBIND:
             statements.setdefault(repair.span, repair)
     copies = {repair.span for _, repair in chosen if repair.action == "snapshot"}
+    after = _joined(repair for _, repair in chosen if repair.action == "copy-after")
     for finding, repair in chosen:
         if repair.action in _REBIND:
             yield finding, statements[repair.span]
+        elif repair.action == "copy-after":
+            yield finding, after[repair.span]
         elif repair.action == "snapshot" and _holds_another(repair.span, copies):
             skipped.append(Skipped(finding, "a copy inside this expression comes first"))
         else:
             yield finding, repair
+
+
+def _joined(repairs: Iterable[Repair]) -> dict[Span, Repair]:
+    """Return one repair a statement, which makes the copies of all of them."""
+    found: dict[Span, Repair] = {}
+    for repair in repairs:
+        known = found.setdefault(repair.span, repair)
+        names: dict[str, Named] = {}
+        for name in sorted((*known.names, *repair.names), key=lambda n: KEEPS.index(n.form)):
+            names[name.text] = name
+        order = dict.fromkeys(name.text for name in (*known.names, *repair.names))
+        found[repair.span] = replace(known, names=tuple(names[text] for text in order))
+    return found
 
 
 def _rank(repair: Repair) -> int:

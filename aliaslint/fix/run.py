@@ -20,7 +20,7 @@ from aliaslint.fix.model import (
     FixReport,
     Skipped,
 )
-from aliaslint.fix.plan import ROUNDS, Plan, Round, divisions, outside, plan
+from aliaslint.fix.plan import ROUNDS, Plan, Round, divisions, outside, plan, unrepairable
 from aliaslint.source.files import SourceFile, split_lines
 
 _PASSES = 4  # A pass repairs what the one before it uncovered; more than two was never seen.
@@ -164,8 +164,9 @@ class _Work:
             moved = recheck.lines(first[path].text, met.text)
             for finding, repair in todo.chosen[path]:
                 hint = hints.at_the_source(finding, self.current)
-                was = [*moved.before(repair.span.line), *moved.before(repair.span.end_line)]
-                lines = (min(was), max(was)) if was else (repair.span.line, repair.span.end_line)
+                ends = [line for span in repair.spans for line in (span.line, span.end_line)]
+                was = [line for end in ends for line in moved.before(end)] or ends
+                lines = (min(was), max(was))
                 self.applied.setdefault(path, []).append(Applied(finding, met, lines, hint))
 
     def _take_back(self, verdict: recheck.Verdict, todo: Plan, edited: set[Path]) -> None:
@@ -194,6 +195,7 @@ class _Work:
         """Yield why each finding that is left and could be repaired was not."""
         yield from outside(self.findings, self.options)
         yield from divisions(self.findings, self.current, self.options)
+        yield from unrepairable(self.findings, self.options)
         for finding in self.findings:
             if self._is_banned(finding):
                 yield Skipped(finding, self.banned[self._key(finding)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
@@ -117,6 +117,19 @@ class Escape:
         return self.mark.collapsed, self.mark.guessed, self.where, self.mark.chain, self.victim.hops
 
 
+@dataclass(slots=True)
+class Held:
+    """What a target was given by a statement that takes a value apart: the captured arrays
+    among it, and what all of it may be."""
+
+    provs: set[Prov] = field(default_factory=set)
+    type: Type = NOTHING
+
+    def add(self, provs: Iterable[Prov], type_: Type) -> None:
+        self.provs.update(provs)
+        self.type |= type_
+
+
 @dataclass(slots=True, eq=False)
 class Events:
     """What interpreting functions brought to light, keyed by program positions."""
@@ -130,6 +143,7 @@ class Events:
     # What a getter of `operator` takes at a call: the name or index, None where several.
     taken: dict[Where, set[str | None]] = field(default_factory=dict)
     numbers: set[Where] = field(default_factory=set)  # where a captured attribute may be a number
+    held: dict[Where, Held] = field(default_factory=dict)  # by parts of targets
     outermost: dict[str, str] = field(default_factory=dict)  # of each nested function called
     ran_in: dict[str, str] = field(default_factory=dict)  # modules whose functions ran, with paths
     abandoned: int = 0  # functions that were too costly to be followed to their end
@@ -168,6 +182,8 @@ class Events:
         for where, names in other.taken.items():
             self.taken.setdefault(where, set()).update(names)
         self.numbers |= other.numbers
+        for where, held in other.held.items():
+            self.held.setdefault(where, Held()).add(held.provs, held.type)
         self.outermost.update(other.outermost)
         self.ran_in.update(other.ran_in)
         self.abandoned += other.abandoned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from aliaslint.flow.calls import (
     Args,
@@ -18,6 +19,7 @@ from aliaslint.flow.containers import (
     set_length,
     store_element,
 )
+from aliaslint.flow.context import Held
 from aliaslint.flow.decorators import replaced
 from aliaslint.flow.expressions import (
     Stopped,
@@ -279,8 +281,23 @@ def unpack(frame: Frame, target: ir.Unpack, val: Val, st: State) -> None:
             continue
         elements = iterable_elements(frame, st, link.ref, count, target)
         parts = [join(p, e) for p, e in zip(parts, elements, strict=True)]
-    for inner, part in zip(target.targets, parts, strict=True):
-        assign_to(frame, inner, bind(part), st)
+    for index, (inner, part) in enumerate(zip(target.targets, parts, strict=True)):
+        part = bind(part)
+        note_held(frame, st, inner, part, starred=index == target.star)
+        assign_to(frame, inner, part, st)
+
+
+def note_held(frame: Frame, st: State, target: ir.Target, val: Val, starred: bool = False) -> None:
+    """Remember which captured arrays a target holds that has no expression of its own."""
+    if isinstance(target, ir.Unpack):
+        return
+    if starred:
+        fields = [item for link in val for item in st.heap.get(link.ref, {}).items()]
+        val = bind(reduce(join, (v for key, v in fields if isinstance(key, Pos)), EMPTY))
+    provs = [link.prov for link in val if link.prov.kind == "capture"]
+    if provs:
+        held = frame.a.held.setdefault(frame.where(target.at), Held())
+        held.add(provs, frame.val_type(st, val))
 
 
 def iterable_elements(
@@ -877,7 +894,9 @@ def with_(frame: Frame, stmt: ir.With, st: State) -> State | None:
             val = enter_generator(frame, st, link, stmt)
         entered = join(entered, val)
     if stmt.target is not None:
-        assign_to(frame, stmt.target, bind(entered), st)
+        entered = bind(entered)
+        note_held(frame, st, stmt.target, entered)
+        assign_to(frame, stmt.target, entered, st)
     after = execute(frame, stmt.body, st)
     if after is None:
         return None

@@ -62,12 +62,13 @@ class Rule:
         trace: tuple[Step, ...] = (),
         repair: Repair | None = None,
         severity: Severity | None = None,
+        obstacle: str = "",
         **fields: object,
     ) -> Finding:
         """Return a finding of this rule; `fields` fill the message's template."""
         message = self.message.format(**fields)
         level = severity or self.severity
-        return Finding(self.code, self.name, message, level, path, span, trace, repair)
+        return Finding(self.code, self.name, message, level, path, span, trace, repair, obstacle)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,16 +55,19 @@ give the same result. Where only a container of the array is captured, nothing i
 
 def find_in_program(evidence: Evidence) -> Iterator[Finding]:
     """One finding a capture in the target, with every mutation and read of it."""
+    from aliaslint.rules.copying import obstacle
     from aliaslint.rules.evidence import attribute_text
 
     for (code, where), group in evidence.groups.items():
         if code != RULE.code or not evidence.in_target(where):
             continue
+        mend = repair(evidence, group)
         yield RULE.finding(
             evidence.path(where),
             evidence.span(where),
             trace=evidence.trace(group, evidence.capture_steps(group.victim)),
-            repair=repair(evidence, group),
+            repair=mend,
+            obstacle="" if mend else obstacle(evidence, where),
             name=evidence.bound_name(where),
             source=attribute_text(group.victim) or evidence.text(where),
             mutation=evidence.mutation_text(group),
@@ -78,4 +81,5 @@ def repair(evidence: Evidence, group: Group) -> Repair | None:
     if group.victim.kind != "capture":
         return None
     form: Form = "array" if group.victim.array else "keep-int"
-    return snapshot(evidence, group.where, [group.victim], "safe", form)
+    victims = [*group.victims]
+    return snapshot(evidence, group.where, [group.victim], "safe", form, victims=victims)

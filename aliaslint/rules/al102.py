@@ -94,14 +94,17 @@ def escaped_place(escape: Escape) -> Where | None:
 def finding(
     evidence: Evidence, where: Where, victim: Prov, reason: str, steps: tuple[Step, ...]
 ) -> Finding:
-    from aliaslint.rules.copying import snapshot
+    from aliaslint.rules.copying import obstacle, snapshot
     from aliaslint.rules.evidence import attribute_text
 
+    why = "no read is proven"
+    repair = snapshot(evidence, where, [victim], "unsafe", "keep-int", why, [victim])
     return RULE.finding(
         evidence.path(where),
         evidence.span(where),
         trace=steps,
-        repair=snapshot(evidence, where, [victim], "unsafe", "keep-int", "no read is proven"),
+        repair=repair,
+        obstacle="" if repair else obstacle(evidence, where),
         name=evidence.bound_name(where),
         source=attribute_text(victim) or evidence.text(where),
         reason=reason,

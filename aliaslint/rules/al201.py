@@ -46,6 +46,11 @@ Sharing that is meant (one `lengths` for several caches of a request) is declare
 )
 
 
+OBSTACLE = (
+    "the array has no expression of its own here: give each of its owners an array of its own"
+)
+
+
 def find_in_program(evidence: Evidence) -> Iterator[Finding]:
     """Arrays handed to a second owner, updated through one and read through the other."""
     from aliaslint.rules.evidence import attribute_text
@@ -54,11 +59,13 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
         if code != RULE.code or not evidence.in_target(where):
             continue
         mark = evidence.mutations(group)[0]
+        mend = repair(evidence, group)
         yield RULE.finding(
             evidence.path(where),
             evidence.span(where),
             trace=evidence.trace(group, evidence.capture_steps(richer(group))),
-            repair=repair(evidence, group),
+            repair=mend,
+            obstacle="" if mend else OBSTACLE,
             source=attribute_text(group.victim) or evidence.text(where),
             target=mark.site.text,
             mutation=evidence.mutation_text(group),
@@ -71,7 +78,7 @@ def repair(evidence: Evidence, group: Group) -> Repair | None:
 
     provs = [group.victim, *(mark.source for mark in evidence.mutations(group))]
     reason = "the two owners no longer share the array, should that be meant"
-    return snapshot(evidence, group.where, provs, "unsafe", "array", reason)
+    return snapshot(evidence, group.where, provs, "unsafe", "array", reason, [*group.victims])
 
 
 def richer(group: Group):  # type: ignore[no-untyped-def]

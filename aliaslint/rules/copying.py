@@ -16,6 +16,7 @@ from aliaslint.findings import Repair
 from aliaslint.flow.values import Where
 from aliaslint.lower.lowering import at as position
 from aliaslint.program.types import NOTHING, ClassOf, Map, Seq, Tup, Type
+from aliaslint.rules import unpacking
 from aliaslint.rules.evidence import within
 from aliaslint.rules.optional import may_be_none, returned, taken
 from aliaslint.rules.positions import nodes_at
@@ -43,12 +44,14 @@ def snapshot(
     safety: Safety,
     form: Form,
     reason: str = "",
+    victims: Sequence[Prov] = (),
 ) -> Repair | None:
     """Return a copy of the array that is captured at `where`, None where there is no such array.
 
     `provs` say how the array came to its holders; what they name inside the expression at
     `where` is copied where that expression is more than the array. `form` is that of a value
-    which is not None; the reason is that of the form unless one is given.
+    which is not None; the reason is that of the form unless one is given. `victims` are all the
+    stale holders, which are given copies one by one where they came by the arrays in a container.
     """
     for place, prov in places(evidence, where, [p for p in provs if p is not None]):
         found = array_at(evidence, place, prov)
@@ -59,7 +62,67 @@ def snapshot(
                 form = "keep-int"
             span = evidence.span(found)
             return Repair("snapshot", span, safety, reason or REASONS[form], form)
-    return None
+    return _of_parts(evidence, where, victims, safety, form, reason) if victims else None
+
+
+def _of_parts(
+    evidence: Evidence,
+    where: Where,
+    victims: Sequence[Prov],
+    safety: Safety,
+    form: Form,
+    reason: str,
+) -> Repair | None:
+    """Return copies of arrays that came in a container: where the caller takes it apart if that
+    is sure to reach all holders, else where it was filled; None if neither can be done."""
+    parted = unpacking.after(evidence, where, victims, form)
+    if parted is None or not parted.takes_all:
+        if safety == "unsafe":
+            return None
+        filled = _in_callee(evidence, where, victims, form)
+        if filled is not None or parted is None:
+            return filled
+    hardest = max((name.form for name in parted.names), key=[*REASONS].index)
+    why = reason or REASONS[hardest]
+    return Repair("copy-after", parted.span, safety, why, hardest, names=parted.names)
+
+
+def _in_callee(
+    evidence: Evidence, where: Where, victims: Sequence[Prov], form: Form
+) -> Repair | None:
+    """Return copies of arrays where the functions of the target put them into a container."""
+    places = unpacking.inside(evidence, victims, lambda p: array_at(evidence, p, None) == p)
+    if not places:
+        return None
+    if any(may_be_none(evidence, place) for place in places):
+        form = "keep-any"
+    elif form == "array" and any(may_be_number(evidence, p, victims) for p in places):
+        form = "keep-int"
+    first, *more = map(evidence.span, places)
+    path = evidence.path(places[0])
+    written = unpacking.is_updated_through(evidence, places)
+    return Repair(
+        "copy-in-callee",
+        first,
+        "unsafe" if written else "safe",
+        "some caller updates the array that it is given" if written else REASONS[form],
+        form,
+        also=tuple(more),
+        path=None if path == evidence.path(where) else path,
+    )
+
+
+def obstacle(evidence: Evidence, where: Where) -> str:
+    """Return why nothing is copied at a place, in words for the user."""
+    path = nodes_at(evidence.analysis.modules.by_id[where.module].tree, where.at)
+    if not path:
+        return "a pattern binds the array: copy it where the case begins"
+    if isinstance(path[-1], ast.Attribute | ast.Call | ast.Subscript):
+        return (
+            "this only holds the array, and a copy of it would hold the same one: copy the array "
+            "where it is taken out"
+        )
+    return "the array has no expression of its own here: copy it where it is read"
 
 
 def may_be_number(evidence: Evidence, where: Where, provs: Sequence[Prov | None]) -> bool:

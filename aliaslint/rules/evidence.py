@@ -38,9 +38,11 @@ class Group:
     marks: dict[Site, Mark] = field(default_factory=dict)
     reads: dict[Where, tuple[Where, ...]] = field(default_factory=dict)
     possible: dict[Where, tuple[Where, ...]] = field(default_factory=dict)
+    victims: dict[Prov, None] = field(default_factory=dict)
     left: bool = False
 
     def add(self, fault: Fault) -> None:
+        self.victims[fault.victim] = None
         old = self.marks.get(fault.mark.site)
         if old is None or len(fault.mark.chain) < len(old.chain):
             self.marks[fault.mark.site] = fault.mark

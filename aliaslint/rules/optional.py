@@ -23,14 +23,14 @@ def may_be_none(evidence: Evidence, where: Where) -> bool:
     type_ = returned(evidence, where)
     if type_ is not None and type_ >= NONE:
         return True
-    if any(_attribute_may_be_none(evidence, name) for name in taken(evidence, where)):
+    if any(attribute_may_be_none(evidence, name) for name in taken(evidence, where)):
         return True
     match path[-1]:
         case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *rest]):
             numbers = all(isinstance(n, ast.Constant) and n.value is not None for n in rest)
-            return not numbers or _attribute_may_be_none(evidence, name)
+            return not numbers or attribute_may_be_none(evidence, name)
         case ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
-            return _attribute_may_be_none(evidence, name)
+            return attribute_may_be_none(evidence, name)
         case ast.Name(id=name):
             return _variable_may_be_none(path, name)
     return False
@@ -42,7 +42,7 @@ def taken(evidence: Evidence, where: Where) -> set[str]:
     return {name.rpartition(".")[2] for name in names if name is not None and None not in names}
 
 
-def _attribute_may_be_none(evidence: Evidence, name: str) -> bool:
+def attribute_may_be_none(evidence: Evidence, name: str) -> bool:
     """Whether some class of the program sets an attribute of this name to None."""
     kinds = evidence.analysis.kinds
     for info in _classes_that_set(evidence, name):
