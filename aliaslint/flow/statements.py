@@ -306,11 +306,12 @@ def iterable_elements(
     from aliaslint.flow.expressions import load_element
     from aliaslint.flow.loops import iterate_instance, walk_element
 
-    node = ir.Item(target.at, ir.Const(target.at, None), None)
     result: list[Val] = []
-    for i in range(count):
+    for i, inner in enumerate(target.targets):
         if i == target.star:
             continue
+        # Each is captured where its own name stands: the source has no other expression for it.
+        node = ir.Item(inner.at, ir.Const(inner.at, None), None)
         index = i if target.star < 0 or i < target.star else i - count
         special = walk_element(frame, st, ref, Pos("i", index), node)
         if special is not None:

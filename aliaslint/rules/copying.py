@@ -158,6 +158,8 @@ def array_at(evidence: Evidence, where: Where, prov: Prov | None) -> Where | Non
     if len(path) < 2 or _gives_many(path):
         return None
     node, parent = path[-1], path[-2]
+    if isinstance(getattr(node, "ctx", None), ast.Store):
+        return None  # A part of a target: what it is given has no expression.
     if not isinstance(node, ast.Call) and _is_taken_apart(evidence, where):
         return None
     key = parent.slice if isinstance(parent, ast.Subscript) and parent.value is node else None

@@ -154,23 +154,32 @@ def takes_all(statement: ast.Assign | _Block, at: At) -> bool:
     """Whether an assignment takes the value at a place apart, and lets nobody else have it."""
     if not isinstance(statement, ast.Assign):
         return False
-    if not all(isinstance(target, ast.Tuple | ast.List) for target in statement.targets):
-        return False
-    # Elements of a list that an owner keeps are captured by the target itself.
-    return at in map(position, (*_given(statement.value), *statement.targets))
+    # Elements of what somebody keeps are captured by the parts of the target themselves.
+    parts = (part for target in statement.targets for part in ast.walk(target))
+    given = (*_taken_apart(statement.targets, statement.value), *parts)
+    return at in (position(part) for part in given if isinstance(part, ast.expr))
 
 
-def _given(value: ast.expr) -> Iterator[ast.expr]:
-    """Yield the expressions one of which is what an assignment takes apart."""
+def _taken_apart(targets: Sequence[ast.expr], value: ast.expr) -> Iterator[ast.expr]:
+    """Yield the expressions one of which is what all targets take apart."""
+    displays = [target.elts for target in targets if isinstance(target, ast.Tuple | ast.List)]
+    if len(displays) < len(targets):
+        return
     match value:
         case ast.IfExp(body=body, orelse=orelse):
-            yield from _given(body)
-            yield from _given(orelse)
+            yield from _taken_apart(targets, body)
+            yield from _taken_apart(targets, orelse)
         case ast.BoolOp(values=values):
             for each in values:
-                yield from _given(each)
+                yield from _taken_apart(targets, each)
         case ast.Await(value=inner):
-            yield from _given(inner)
+            yield from _taken_apart(targets, inner)
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            rows = [items, *displays]
+            starred = any(isinstance(part, ast.Starred) for row in rows for part in row)
+            if not starred and len({len(row) for row in rows}) == 1:
+                for item, *parts in zip(*rows, strict=True):
+                    yield from _taken_apart(parts, item)
         case _:
             yield value
 
