@@ -7,6 +7,7 @@ from pathlib import Path
 import libcst as cst
 
 from aliaslint.findings import Repair
+from aliaslint.fix.plan import joined
 
 
 def repairs(module: cst.Module, filename: str | None, unsafe: bool) -> list[Repair]:
@@ -24,8 +25,18 @@ def repairs(module: cst.Module, filename: str | None, unsafe: bool) -> list[Repa
         return []
     run = engine.prepare(engine.Request(stdin=source))
     report = engine.judge(run, engine.examine(run, engine.Request(stdin=source)))
-    return [
+    found = [
         finding.repair
         for finding in report.findings
         if finding.path == path and finding.repair and (unsafe or finding.fixable == "safe")
     ]
+    return _in_one_pass([repair for repair in found if repair.path in (None, path)])
+
+
+def _in_one_pass(repairs: list[Repair]) -> list[Repair]:
+    """Return the repairs to carry out at once: one a statement, and no copy of a copy."""
+    after = joined(repair for repair in repairs if repair.action == "copy-after")
+    others = [repair for repair in repairs if repair.action != "copy-after"]
+    if any(repair.action == "copy-in-callee" for repair in others):
+        return others  # What is left to copy after that, another run finds.
+    return [*others, *after.values()]

@@ -14,7 +14,7 @@ import pytest
 from aliaslint import cache, engine
 from aliaslint.analysis import AnalysisOptions
 from aliaslint.engine import Request
-from aliaslint.findings import FileError, Finding, Repair, Result, Span, Step
+from aliaslint.findings import FileError, Finding, Named, Repair, Result, Span, Step
 from aliaslint.report import Report
 from aliaslint.rules import Selection
 from aliaslint.source.files import SourceFile
@@ -34,6 +34,31 @@ RESULT = Result(
             ),
         ),
         Finding("AL202", "aliased-operand", "m", "error", Path("/c.py"), Span(1, 1, 1, 2)),
+        Finding(
+            "AL101",
+            "stale-capture",
+            "m",
+            "error",
+            Path("/a.py"),
+            Span(2, 1, 2, 2),
+            repair=Repair(
+                "copy-after",
+                Span(2, 1, 2, 9),
+                "safe",
+                names=(Named("o", "array"), Named("rest", "keep-any", many=True)),
+                also=(Span(4, 1, 4, 9), Span(5, 1, 5, 9)),
+                path=Path("/b.py"),
+            ),
+        ),
+        Finding(
+            "AL101",
+            "stale-capture",
+            "m",
+            "error",
+            Path("/a.py"),
+            Span(3, 1, 3, 2),
+            obstacle="this only holds the array",
+        ),
     ],
     errors=[FileError(Path("/d.py"), 1, None, "invalid syntax")],
     summary={"unresolved": 3, "dependencies": []},

@@ -144,7 +144,7 @@ def _without_overlap(
         if repair.action in _REBIND:
             statements.setdefault(repair.span, repair)
     copies = {repair.span for _, repair in chosen if repair.action == "snapshot"}
-    after = _joined(repair for _, repair in chosen if repair.action == "copy-after")
+    after = joined(repair for _, repair in chosen if repair.action == "copy-after")
     for finding, repair in chosen:
         if repair.action in _REBIND:
             yield finding, statements[repair.span]
@@ -156,7 +156,7 @@ def _without_overlap(
             yield finding, repair
 
 
-def _joined(repairs: Iterable[Repair]) -> dict[Span, Repair]:
+def joined(repairs: Iterable[Repair]) -> dict[Span, Repair]:
     """Return one repair a statement, which makes the copies of all of them."""
     found: dict[Span, Repair] = {}
     for repair in repairs:

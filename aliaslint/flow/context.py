@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
@@ -119,15 +119,14 @@ class Escape:
 
 @dataclass(slots=True)
 class Held:
-    """What a target was given by a statement that takes a value apart: the captured arrays
-    among it, and what all of it may be."""
+    """What a target was given by a statement that takes a value apart, and what that may be: by
+    how captured arrays came to it, under None for all else."""
 
-    provs: set[Prov] = field(default_factory=set)
-    type: Type = NOTHING
+    types: dict[Prov | None, Type] = field(default_factory=dict)
 
-    def add(self, provs: Iterable[Prov], type_: Type) -> None:
-        self.provs.update(provs)
-        self.type |= type_
+    def add(self, types: Mapping[Prov | None, Type]) -> None:
+        for prov, type_ in types.items():
+            self.types[prov] = self.types.get(prov, NOTHING) | type_
 
 
 @dataclass(slots=True, eq=False)
@@ -183,7 +182,7 @@ class Events:
             self.taken.setdefault(where, set()).update(names)
         self.numbers |= other.numbers
         for where, held in other.held.items():
-            self.held.setdefault(where, Held()).add(held.provs, held.type)
+            self.held.setdefault(where, Held()).add(held.types)
         self.outermost.update(other.outermost)
         self.ran_in.update(other.ran_in)
         self.abandoned += other.abandoned

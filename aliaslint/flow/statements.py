@@ -294,10 +294,11 @@ def note_held(frame: Frame, st: State, target: ir.Target, val: Val, starred: boo
     if starred:
         fields = [item for link in val for item in st.heap.get(link.ref, {}).items()]
         val = bind(reduce(join, (v for key, v in fields if isinstance(key, Pos)), EMPTY))
-    provs = [link.prov for link in val if link.prov.kind == "capture"]
-    if provs:
+    if any(link.prov.kind == "capture" for link in val):
         held = frame.a.held.setdefault(frame.where(target.at), Held())
-        held.add(provs, frame.val_type(st, val))
+        for link in val:
+            prov = link.prov if link.prov.kind == "capture" else None
+            held.add({prov: frame.type_of(st, link.ref)})
 
 
 def iterable_elements(

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from aliaslint.flow.context import Held
     from aliaslint.flow.values import Prov
     from aliaslint.lower.ir import At
-    from aliaslint.program.types import Type
     from aliaslint.rules.evidence import Evidence
 
 _Block = ast.For | ast.AsyncFor | ast.With | ast.AsyncWith
@@ -77,8 +76,8 @@ def after(evidence: Evidence, where: Where, victims: Sequence[Prov], form: Form)
     statement = next(iter(statements.values()))
     copies = {leaf.name: named_copy(evidence, leaf, victims, form) for leaf in found}
     names = tuple(copies.values())
-    if any(leaf.starred and not leaf.held.type <= _COPYABLE for leaf in found):
-        return None  # What else is in the list may be no value: a copy of it is another object.
+    if not all(_is_copyable(leaf, victims) for leaf in found):
+        return None
     span = evidence.span(Where(where.module, header(statement)))
     return Parted(span, names, takes_all(statement, where.at))
 
@@ -107,10 +106,21 @@ def _function(path: Sequence[ast.AST]) -> ast.AST | None:
 
 def _came_as(victim: Prov, held: Held) -> bool:
     """Whether a target was given an array by the way that it came to a stale holder."""
-    return any(
-        prov.where == victim.where and prov.hops == victim.hops[: len(prov.hops)]
-        for prov in held.provs
+    return any(prov is not None and _is_way(prov, victim) for prov in held.types)
+
+
+def _is_way(prov: Prov, victim: Prov) -> bool:
+    return prov.where == victim.where and prov.hops == victim.hops[: len(prov.hops)]
+
+
+def _is_copyable(leaf: Leaf, victims: Sequence[Prov]) -> bool:
+    """Whether all that a target holds is a value: of an object a copy is another one."""
+    others = (
+        type_
+        for prov, type_ in leaf.held.types.items()
+        if prov is None or not any(_is_way(prov, victim) for victim in victims)
     )
+    return not leaf.starred or all(type_ <= _COPYABLE for type_ in others)
 
 
 def named_copy(evidence: Evidence, leaf: Leaf, victims: Sequence[Prov], form: Form) -> Named:
@@ -118,14 +128,15 @@ def named_copy(evidence: Evidence, leaf: Leaf, victims: Sequence[Prov], form: Fo
     mine = [victim for victim in victims if _came_as(victim, leaf.held)]
     calls = [hop for victim in mine for hop in victim.hops if hop.kind == "call"]
     attributes = {hop.text.rpartition(".")[2] for hop in calls}
-    if "none" in leaf.held.type or any(attribute_may_be_none(evidence, a) for a in attributes):
+    type_ = frozenset[object]().union(*leaf.held.types.values())
+    if "none" in type_ or any(attribute_may_be_none(evidence, a) for a in attributes):
         form = "keep-any"
-    elif form == "array" and _may_be_number(evidence, leaf.held.type, [h.where for h in calls]):
+    elif form == "array" and _may_be_number(evidence, type_, [h.where for h in calls]):
         form = "keep-int"
     return Named(leaf.name, form, leaf.starred)
 
 
-def _may_be_number(evidence: Evidence, type_: Type, places: Iterable[Where]) -> bool:
+def _may_be_number(evidence: Evidence, type_: Collection[object], places: Iterable[Where]) -> bool:
     return "scalar" in type_ or not evidence.analysis.numbers.isdisjoint(places)
 
 

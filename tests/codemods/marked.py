@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 from libcst.codemod import CodemodContext
 
 from aliaslint.codemods.every import EveryCommand
-from aliaslint.findings import Action, Repair, Span
+from aliaslint.findings import Action, Named, Repair, Span
 from aliaslint.source.files import position
 
 _MARK = re.compile("«([^«»]*)»")
@@ -40,11 +41,20 @@ def edit(
     owner: str = "",
     line_length: int = 88,
     repeatable: bool = True,
+    names: Sequence[Named] = (),
 ) -> Outcome:
     """Carry out one kind of repair at all marks."""
     text, places = spans(marked)
     repairs = [
-        Repair(action, span, "safe", form=form, owner=owner, repeatable=repeatable)  # type: ignore[arg-type]
+        Repair(
+            action,
+            span,
+            "safe",
+            form=form,  # type: ignore[arg-type]
+            owner=owner,
+            repeatable=repeatable,
+            names=tuple(names),
+        )
         for span in places
     ]
     command = EveryCommand(CodemodContext(), repairs, line_length=line_length)

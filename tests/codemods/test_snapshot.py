@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from marked import edit
+
+from aliaslint.findings import Named
 
 MX = "import mlx.core as mx\n\n"
 
@@ -302,3 +306,152 @@ def test_a_hidden_name_is_not_used(before: str) -> None:
     assert "«" not in outcome.text
     assert "mlx_core.array(c.o)" in outcome.text
     assert "import mlx.core as mlx_core\n" in outcome.text
+
+
+ONE = Named("o", "array")
+REST = Named("rest", "array", many=True)
+# Before, after, and the targets that are copied.
+AFTER = {
+    "a statement": ("«o, p = f(c)»\n", "o, p = f(c)\no = mx.array(o)\n", [ONE]),
+    "two copies": (
+        "«o, p = f(c)»\n",
+        "o, p = f(c)\no = mx.array(o)\np = mx.array(p)\n",
+        [ONE, Named("p", "array")],
+    ),
+    "an attribute": (
+        "«self.o, p = f(c)»\n",
+        "self.o, p = f(c)\nself.o = mx.array(self.o)\n",
+        [Named("self.o", "array")],
+    ),
+    "a starred target": (
+        "«o, *rest = f(c)»\n",
+        "o, *rest = f(c)\nrest = [mx.array(each) for each in rest]\n",
+        [REST],
+    ),
+    "comments stay at the statement": (
+        "# above\n«o, p = f(c)»  # behind\nuse(o)\n",
+        "# above\no, p = f(c)  # behind\no = mx.array(o)\nuse(o)\n",
+        [ONE],
+    ),
+    "a statement over several lines": (
+        "«(\n    o,  # first\n    p,\n) = f(\n    c,\n)»\n",
+        "(\n    o,  # first\n    p,\n) = f(\n    c,\n)\no = mx.array(o)\n",
+        [ONE],
+    ),
+    "an indented statement": (
+        "def g(c):\n\t«o, p = f(c)»\n\treturn o\n",
+        "def g(c):\n\to, p = f(c)\n\to = mx.array(o)\n\treturn o\n",
+        [ONE],
+    ),
+    "a suite on one line": (
+        "if c: «o, p = f(c)»\n",
+        "if c: o, p = f(c); o = mx.array(o)\n",
+        [ONE],
+    ),
+    "between two statements": (
+        "a = 1; «o, p = f(c)»; use(o)  # x\n",
+        "a = 1; o, p = f(c); o = mx.array(o); use(o)  # x\n",
+        [ONE],
+    ),
+    "behind the last statement": (
+        "a = 1; «o, p = f(c)»\n",
+        "a = 1; o, p = f(c); o = mx.array(o)\n",
+        [ONE],
+    ),
+    "a semicolon at the end": (
+        "«o, p = f(c)»;\nuse(o)\n",
+        "o, p = f(c);\no = mx.array(o)\nuse(o)\n",
+        [ONE],
+    ),
+    "a semicolon at the end of two": (
+        "a = 1; «o, p = f(c)»;\n",
+        "a = 1; o, p = f(c); o = mx.array(o);\n",
+        [ONE],
+    ),
+    "a missing line end": ("«o, p = f(c)»", "o, p = f(c)\no = mx.array(o)", [ONE]),
+    "line ends": (
+        "«o, p = f(c)»\r\nuse(o)\r\n",
+        "o, p = f(c)\r\no = mx.array(o)\r\nuse(o)\r\n",
+        [ONE],
+    ),
+    "a loop": (
+        "«for o, p in f(c)»:\n    use(o)\n",
+        "for o, p in f(c):\n    o = mx.array(o)\n    use(o)\n",
+        [ONE],
+    ),
+    "a loop with comments": (
+        "«for o, p in f(c)»:  # each\n    # first\n    use(o)\nelse:\n    done()\n",
+        "for o, p in f(c):  # each\n    o = mx.array(o)\n    # first\n    use(o)\n"
+        "else:\n    done()\n",
+        [ONE],
+    ),
+    "a loop on one line": (
+        "«for o in f(c)»: use(o); use(c)\n",
+        "for o in f(c): o = mx.array(o); use(o); use(c)\n",
+        [ONE],
+    ),
+    "a context": (
+        "«with f(c) as (o, p), g() as h»:\n    use(o)\n",
+        "with f(c) as (o, p), g() as h:\n    o = mx.array(o)\n    use(o)\n",
+        [ONE],
+    ),
+    "an asynchronous loop": (
+        "async def g(c):\n    «async for o in f(c)»:\n        use(o)\n",
+        "async def g(c):\n    async for o in f(c):\n        o = mx.array(o)\n        use(o)\n",
+        [ONE],
+    ),
+    "a long name on a line that is full": (
+        f"«o, p = {'f' * 78}(c)»\n",
+        f"o, p = {'f' * 78}(c)\no = mx.array(o)\n",
+        [ONE],
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "names"), AFTER.values(), ids=AFTER)
+def test_copying_after_a_statement(before: str, after: str, names: list[Named]) -> None:
+    head = MX.replace("\n", "\r\n") if "\r" in before else MX
+
+    outcome = edit(head + before, "copy-after", names=names)
+
+    assert (outcome.text, outcome.refused) == (head + after, [])
+
+
+@pytest.mark.parametrize("form", ["keep-int", "keep-any"])
+def test_a_copy_after_a_statement_keeps_numbers_and_none(
+    form: Literal["keep-int", "keep-any"],
+) -> None:
+    """Not by `o + 0`: of `o = o + 0` a linter would make `o += 0`, which copies nothing."""
+    outcome = edit(
+        "«o, *rest = f(c)»\n", "copy-after", names=[Named("o", form), Named("rest", form, True)]
+    )
+
+    assert outcome.text == (
+        "import copy\n\no, *rest = f(c)\no = copy.copy(o)\n"
+        "rest = [copy.copy(each) for each in rest]\n"
+    )
+
+
+def test_a_name_that_hides_the_function_is_not_called() -> None:
+    outcome = edit(MX + "def g(c, mx):\n    «o, p = f(c)»\n", "copy-after", names=[ONE])
+
+    assert "    o = mlx_core.array(o)\n" in outcome.text
+
+
+@pytest.mark.parametrize("statement", ["del o, p", "o += f(c)", "o: int = f(c)"])
+def test_a_statement_that_unpacks_nothing_is_left(statement: str) -> None:
+    outcome = edit(f"«{statement}»\n", "copy-after", names=[Named("o", "array")])
+
+    assert outcome.refused == ["this statement takes nothing apart"]
+
+
+def test_an_edit_in_a_suite_leaves_the_next_line_alone() -> None:
+    """A line `x = x` goes where dropping an operation leaves it, and nowhere else."""
+    before = "«for o in f(c)»:\n    use(o)\n"
+    outcome = edit(
+        MX + f"if c:\n    {before.replace(chr(10), chr(10) + '    ')}x = x\n",
+        "copy-after",
+        names=[ONE],
+    )
+
+    assert outcome.text.endswith("        use(o)\n    x = x\n")

@@ -133,12 +133,51 @@ SINGLE = {
     ),
     "field of a record": ("held = cache.moment().start", "held.item()", "cache.moment().start"),
 }
-MANY = {
+# What holds the array and was filled by a function of the program: it is copied in there.
+FILLED = {
     "pair": ("held = cache.pair", "held[1].item()"),
-    "unpacked pair": ("keys, held = cache.pair", "held.item()"),
     "list": ("held = cache.parts()", "held[1].item()"),
     "starred": ("held = [*cache.parts()]", "held[1].item()"),
     "dictionary": ("held = cache.table", 'held["offset"].item()'),
+    "values": ("(held,) = cache.table.values()", "held.item()"),
+    "slice": ("held = cache.parts()[1:]", "held[0].item()"),
+    "element counted from the end": ("held = cache.parts()[-1]", "held.item()"),
+    "walrus": ("print(len(held := cache.pair))", "held[1].item()"),
+    "argument": ("held = (lambda pair: pair)(cache.pair)", "held[1].item()"),
+    "comprehension": ("held = [pair for pair in [cache.pair]]", "held[0][1].item()"),
+    "element of a subject": (
+        "match cache.pair:\n        case (_, held):\n            pass",
+        "held.item()",
+    ),
+    "kept and unpacked": ("held = keys, offset = cache.pair", "held[1].item()"),
+    "unpacked later": ("pair = cache.pair\n    keys, held = pair", "held.item()"),
+    "unpacked into an element": ("held = {}\n    keys, held[0] = cache.pair", "held[0].item()"),
+}
+# Capture, read, and the targets that are copied after it.
+UNPACKED = {
+    "pair": ("keys, held = cache.pair", "held.item()", ["held"]),
+    "method": ("[keys, held] = cache.parts()", "held.item()", ["held"]),
+    "starred": ("keys, *held = cache.pair", "held[0].item()", ["held"]),
+    "before a star": ("*keys, held = cache.pair", "held.item()", ["held"]),
+    "arm of a conditional": (
+        "keys, held = (0, 0) if flag else cache.pair",
+        "held * 1",
+        ["held"],
+    ),
+    "after or": ("keys, held = flag or cache.pair", "held.item()", ["held"]),
+    "two pairs": (
+        "(keys, held), (_, other) = cache.pair, cache.parts()",
+        "(held + other).item() // 2",
+        ["held", "other"],
+    ),
+    "two targets": (
+        "a, b = keys, held = cache.pair",
+        "(b + held).item() // 2",
+        ["b", "held"],
+    ),
+    "attribute": ("keys, counter.start = cache.pair", "counter.start.item()", ["counter.start"]),
+}
+MANY = {
     "vars": ("held = vars(cache)", 'held["offset"].item()'),
     "copied vars": ("held = dict(vars(cache))", 'held["offset"].item()'),
     "parameters": ("held = counter.parameters()", 'held["offset"].item()'),
@@ -204,6 +243,59 @@ def test_what_holds_the_array_is_not_copied(case: tuple[str, str]) -> None:
     source, found = findings(*case)
 
     assert [copied(source, f) for f in found] == [None]
+
+
+@pytest.mark.parametrize("case", FILLED.values(), ids=FILLED)
+def test_what_a_function_fills_is_copied_in_it(case: tuple[str, str]) -> None:
+    source, found = findings(*case)
+
+    report = fix.run([source], analysed, FixOptions(strategy="snapshot"))
+
+    assert [f.repair.action for f in found if f.repair] == ["copy-in-callee"]
+    assert "self.keys, mx.array(self.offset)" in report.text_of(source) or (
+        '{"offset": mx.array(self.offset)}' in report.text_of(source)
+    )
+    assert (executed(source.text), executed(report.text_of(source))) == (7, 4)
+
+
+@pytest.mark.parametrize("case", UNPACKED.values(), ids=UNPACKED)
+def test_what_is_unpacked_is_copied_after_it(case: tuple[str, str, list[str]]) -> None:
+    *program, names = case
+    source, found = findings(*program)
+    repairs = [f.repair for f in found if f.repair]
+
+    report = fix.run([source], analysed, FixOptions(strategy="snapshot"))
+    again = fix.run([source_of(report.text_of(source))], analysed, FixOptions(strategy="snapshot"))
+
+    assert {r.action for r in repairs} == {"copy-after"}
+    assert [name.text for r in repairs for name in r.names] == names
+    assert (executed(source.text), executed(report.text_of(source))) == (7, 4)
+    assert again.changes == ()
+
+
+@pytest.mark.parametrize("case", MANY.values(), ids=MANY)
+def test_what_is_not_copied_says_why(case: tuple[str, str]) -> None:
+    source, found = findings(*case)
+
+    report = fix.run([source], analysed, FixOptions(strategy="snapshot"))
+
+    assert all(f.obstacle for f in found)
+    assert {s.finding.code: s.reason for s in report.skipped if not s.finding.repair} == {
+        f.code: f.obstacle for f in found
+    }
+
+
+def test_what_a_caller_updates_is_not_copied_for_it_unasked() -> None:
+    """Whoever updates what it is given means the owner's array: after a copy it would not."""
+    writer = "\n\ndef write(cache: Cache):\n    held = cache.parts()[1]\n    held += 1\n"
+    reader = "    return cache.offset\n"
+    text = PROGRAM.replace("CAPTURE", "held = cache.parts()").replace("READ", "held[1].item()")
+    text = text.replace("\n\ndef run", f"{writer}{reader}\n\ndef run")
+    text += "\n\nif __name__ == '__main__':\n    print(write(Cache()))\n"
+
+    (found,) = [f for f in analysed([source_of(text)]).findings if f.code == "AL101"]
+
+    assert found.fixable == "unsafe"
 
 
 OPTIONAL = """\
