@@ -49,7 +49,9 @@ mlx-lm 0.31.3 and healthy with 0.32.2. What stood for a dependency is named in t
 By preference the update is rebound where it happens (AL001), which cures every capture. What is
 left gets a snapshot at the capture: `mx.array(...)` where the value is an array, a form that keeps
 an int an int, and None as it is, where it may be one. Safe where a cache with an int offset would
-give the same result. Where only a container of the array is captured, nothing is rewritten.""",
+give the same result. Of what comes in a container the array is copied after the statement that
+unpacks it, or where a function of the program puts it in. Where neither can be done, nothing is
+rewritten, and `fix` says why.""",
 )
 
 

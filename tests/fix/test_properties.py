@@ -110,7 +110,7 @@ def test_comments_survive(reports: Reports, fixture: Fixture, strategy: str) -> 
 @every_strategy
 @every_program
 def test_only_planned_tokens_change(reports: Reports, fixture: Fixture, strategy: str) -> None:
-    """What differs stands on the lines of a repair, is put before or after them, or is an import."""
+    """What differs stands on the lines of a repair, is put beside them, or is an import."""
     for change in reports[fixture.name, strategy].changes:
         planned = {n for a in change.applied for n in range(a.lines[0], a.lines[1] + 1)}
         old, new = token_lines(change.before.text), token_lines(change.after.text)
