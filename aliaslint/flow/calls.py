@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from aliaslint.flow.decorators import decorated_val, is_undecorated, undecorated_class
+from aliaslint.flow.effects import call_by_effects, is_judged_by_effects
 from aliaslint.flow.exclusion import is_excluded
 from aliaslint.flow.expressions import Stopped, evaluate, evaluate_all
 from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, bind, describe
@@ -462,6 +463,8 @@ def protocol_call(
     What the object holds as an instance of one class is kept apart from what it would hold as
     an instance of another (a facet of the object for each class).
     """
+    if frame.a.coarse and name in frame.a.protocol and len(found) > 1:
+        return call_by_effects(frame, st, ref, found, args, expr)
     before = st.copy()
     facets = {r: before.heap.pop(r) for r in list(before.heap) if r.base is ref and is_facet(r)}
     after: State | None = None
@@ -597,6 +600,8 @@ def instance_call(
 def call_method(
     frame: Frame, st: State, ref: Ref, key: str, method: Method, args: Args, expr: ir.Expr
 ) -> Val:
+    if frame.a.coarse and is_judged_by_effects(frame.a, key, method):
+        return call_by_effects(frame, st, ref, [(key, method)], args, expr)
     function = frame.a.classes.method(method)
     match method.role:
         case "static" if not binds_static(frame, function):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aliaslint.flow.observing import Observer
 from aliaslint.flow.state import State
@@ -43,6 +45,9 @@ from aliaslint.program.types import (
     Tup,
     Type,
 )
+
+if TYPE_CHECKING:
+    from aliaslint.flow.effects import Effects
 
 MAX_DEPTH = 9  # calls nested in one context
 MAX_CONTEXTS = 40  # summaries of one function made for one root
@@ -187,13 +192,46 @@ class Events:
         self.ran_in.update(other.ran_in)
         self.abandoned += other.abandoned
 
+    def of_places(self) -> Events:
+        """Return what is known of places in the source, without what was found at them."""
+        return Events(sites=self.sites, statements=self.statements)
+
+    def of_captures(self) -> Events:
+        """Return what was found, but of the faults only those of captures."""
+        return Events(
+            faults={key: fault for key, fault in self.faults.items() if is_of_capture(fault)},
+            escapes={k: e for k, e in self.escapes.items() if e.victim.kind == "capture"},
+            sites=self.sites,
+            statements=self.statements,
+            resolved=self.resolved,
+            taken=self.taken,
+            numbers=self.numbers,
+            held=self.held,
+        )
+
     def called(self) -> set[str]:
         """Return the keys of the functions that calls were seen to run."""
         return {key for keys in self.resolved.values() for key in keys}
 
 
+def is_of_capture(fault: Fault) -> bool:
+    return fault.kind == "read" and fault.victim.kind == "capture" and not fault.mark.collapsed
+
+
 class Exhausted(Exception):
     """A root has spent all that one root may cost."""
+
+
+OF_ONE_ROOT = (
+    "summaries",
+    "active",
+    "contexts",
+    "fuel",
+    "bound_site",
+    "guessing",
+    "coarse",
+    "observer",
+)
 
 
 class Analysis(Events):
@@ -228,12 +266,29 @@ class Analysis(Events):
         self._spans: dict[tuple[str, ir.At], Where] = {}
         self.derived: dict[str, frozenset[str]] = {}
         self.observer: Observer | None = None
+        self.coarse = False  # calls of the cache protocol are judged by the effects of methods
+        self.effects: dict[tuple[str, str], Effects] = {}
 
     def spend(self, amount: int) -> None:
         """Count work; a root that has spent far too much is given up. Raises Exhausted."""
         self.fuel -= amount
         if self.fuel < -LAST_FUEL:
             raise Exhausted
+
+    @contextmanager
+    def isolated(self) -> Iterator[None]:
+        """Have something interpreted as if nothing had been before, and as if it had not been:
+        what is found must be taken within the block."""
+        names = (*(entry.name for entry in fields(Events)), *OF_ONE_ROOT)
+        kept = {name: getattr(self, name) for name in names}
+        Events.__init__(self)
+        self.summaries, self.active, self.contexts = {}, {}, {}
+        self.bound_site, self.guessing = None, 0
+        try:
+            yield
+        finally:
+            for name, value in kept.items():
+                setattr(self, name, value)
 
     def start(self) -> None:
         """Forget what was found and what was summarised, before functions are interpreted that

@@ -10,18 +10,20 @@ from aliaslint.flow.context import FUEL, Analysis, Events, Exhausted
 from aliaslint.flow.decorators import call_by_name
 from aliaslint.flow.expressions import Stopped
 from aliaslint.flow.frame import Frame
+from aliaslint.flow.parameters import entry_state
 from aliaslint.flow.state import State, is_object
 from aliaslint.flow.statements import execute
-from aliaslint.flow.summaries import param_annotation, prepare_frame
-from aliaslint.flow.values import ENTRY, FRESH, Link, Pos, Prov, Ref, Val
+from aliaslint.flow.summaries import prepare_frame
+from aliaslint.flow.values import ENTRY, Pos, Ref, Val
 from aliaslint.lower import ir
 from aliaslint.parallel import spread
 from aliaslint.program.classes import ClassInfo
 from aliaslint.program.modules import Module
 from aliaslint.program.scan import nested
-from aliaslint.program.types import UNKNOWN, ClassOf, Inst, Map, Seq, Type, is_plain
+from aliaslint.program.types import Inst
 
 Root = tuple[ir.Function, str | None]
+COARSE_FUEL = 3_000  # statements of a function that is judged by the effects of cache methods
 WORTH_A_PROCESS = 12  # fewer functions are done before another process has started
 
 
@@ -87,6 +89,8 @@ def analyse_unit(analysis: Analysis, unit: list[Root]) -> Events:
         if rest > given:
             finished = analyse_function(analysis, *root, rest)
             rest = analysis.fuel
+        if not finished:
+            analyse_coarsely(analysis, root)
         analysis.abandoned += not finished
     called = analysis.called()
     # A function that several classes inherit stands in a unit once for each.
@@ -96,6 +100,17 @@ def analyse_unit(analysis: Analysis, unit: list[Root]) -> Events:
             finished = analyse_root(analysis, inner, cls, fuel(analysis, inner, cls))
             analysis.abandoned += not finished
     return analysis.take()
+
+
+def analyse_coarsely(analysis: Analysis, root: Root) -> None:
+    """Judge the captures of a function that is too costly to be followed call by call."""
+    if analysis.relevance is not None and not analysis.relevance.captures_of_caches(*root):
+        return
+    with analysis.isolated():
+        analysis.coarse = True
+        analyse_function(analysis, *root, COARSE_FUEL)
+        found = analysis.of_captures()
+    analysis.absorb(found)
 
 
 def fuel(analysis: Analysis, function: ir.Function, cls: str | None) -> int:
@@ -171,9 +186,7 @@ def analyse_root(
     analysis.fuel = fuel
     analysis.contexts.clear()
     frame = Frame(analysis, function, cls, 0)
-    st = State()
-    for name, kind in zip(function.params, function.kinds, strict=True):
-        st.env[name] = parameter(analysis, function, cls, name, kind)
+    st = entry_state(analysis, function, cls)
     prepare_frame(frame, st)
     analysis.bound_site = None
     finished = True
@@ -195,36 +208,6 @@ def analyse_root(
     for val, state in states:
         leftovers(frame, val, state)
     return finished and analysis.fuel > 0
-
-
-def parameter(
-    analysis: Analysis, function: ir.Function, cls: str | None, name: str, kind: str
-) -> Val:
-    type_ = parameter_type(analysis, function, cls, name, kind)
-    if any(isinstance(a, ClassOf) for a in type_):
-        key = next(a.key for a in type_ if isinstance(a, ClassOf))
-        ref = analysis.refs.static("class", key, type_)
-        return {Link(ref, Prov("static")): FRESH}
-    ref = analysis.refs.root(("p", function.key, name), type_)
-    prov = Prov("param", analysis.where(function.module, function.at), name, token=name)
-    return {Link(ref, prov): FRESH}
-
-
-def parameter_type(
-    analysis: Analysis, function: ir.Function, cls: str | None, name: str, kind: str
-) -> Type:
-    if kind == "*":
-        return frozenset({Seq("tuple", UNKNOWN)})
-    if kind == "**":
-        return frozenset({Map(UNKNOWN)})
-    if cls is not None and function.class_key and name == function.params[0]:
-        return analysis.kinds.parameter(function, name, cls)
-    if name in analysis.kinds.array_evidence(function):
-        return frozenset({"array"})
-    if name in function.annotations:
-        type_ = param_annotation(analysis, function, name) or UNKNOWN
-        return UNKNOWN if is_plain(type_) else type_  # `offset: int` says little about a cache
-    return UNKNOWN
 
 
 def leftovers(frame: Frame, val: Val, state: State) -> None:

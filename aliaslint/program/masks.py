@@ -129,6 +129,12 @@ class Masks:
         """True if the function's own text captures something that it may lead to an update of."""
         return bool(self.bits.meeting(self.coarse[unit.node][0], unit.captures))
 
+    def captures_of_caches(self, unit: Unit) -> bool:
+        """True if the function's own text captures by its name what a cache method updates."""
+        methods = [other for node, other in self.reach.units.items() if node[0] == "p"]
+        updates = [self.direct[other.node].updates & ~self.hidden for other in methods]
+        return any(unit.captures & found for found in updates)
+
     def _run(self, unit: Unit) -> Facts:
         """Return what a function leads to, with the methods that its own mentions can run."""
         facts = Facts(unit.updates, unit.captures, 0, self._members(unit))

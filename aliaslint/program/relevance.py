@@ -91,6 +91,12 @@ class Relevance:
             return 0
         return 1 if unit is not None and self.masks.captures(unit) else 2
 
+    def captures_of_caches(self, function: ir.Function, class_key: str | None) -> bool:
+        """True if the function itself captures what a method of the cache protocol updates."""
+        function, class_key = outermost(function, class_key)
+        unit = self.reach.units.get(("f", function.key, class_key or ""))
+        return unit is not None and self.masks.captures_of_caches(unit)
+
     # --- updates of what a name holds
 
     def _own_updates(self, found: Scan, class_key: str | None) -> None:
