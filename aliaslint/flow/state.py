@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from aliaslint.flow.cases import Cases, joined, loosened, moved, without_variable
 from aliaslint.flow.values import (
@@ -100,6 +100,15 @@ class State:
             for key, val in fields.items():
                 if holds(val, ref) and not spared((owner, key)):
                     self.put(owner, key, marked(val, ref, mark))
+
+    def mark_all(self, held: Mapping[Ref, Binding | None], mark: Mark) -> None:
+        """Add `mark` to every binding that may hold one of several arrays, but for the one that
+        is named with each. One walk over the state for all of them."""
+        for binding, val in list(self.bindings()):
+            hit = [k for k in val if k.ref in held and held[k.ref] != binding]
+            if hit:
+                added = {link: val[link] | {Stale(link.prov, mark)} for link in hit}
+                self.set(binding, {**val, **added})
 
     def become(self, other: State) -> None:
         """Hold what `other` holds, for those who have this state at hand."""

@@ -420,14 +420,17 @@ def prepare_frame(frame: Frame, st: State) -> None:
 
 def collapse(frame: Frame, st: State, entry: Entry, expr: ir.Expr) -> Val:
     """At a bound: whatever the callee can reach may have been updated; told as AL102 only."""
-    site = analysis_bound(frame, expr)
-    for ref in list(entry.reach):
-        for key, val in list(st.heap.get(ref, {}).items()):
-            for link in val:
-                if "array" in frame.type_of(st, link.ref):
-                    st.mark(link.ref, Mark(site), lambda b, r=ref, k=key: b == (r, k))  # type: ignore[misc]
-                    if link.ref.kind in {"root", "init", "static"}:
-                        frame.outer().updates[(link.ref, Mark(site), "")] = None
+    mark = Mark(analysis_bound(frame, expr))
+    held: dict[Ref, Binding | None] = {}  # where an array is, None if in several places
+    for owner in entry.reach:
+        for key, val in st.heap.get(owner, {}).items():
+            for ref in {link.ref for link in val}:
+                if "array" in frame.type_of(st, ref):
+                    held[ref] = None if ref in held else (owner, key)
+    st.mark_all(held, mark)
+    for ref in held:
+        if ref.kind in {"root", "init", "static"}:
+            frame.outer().updates[(ref, mark, "")] = None
     frame.a.unresolved.setdefault(frame.where(expr.at), "a call beyond the bounds")
     return frame.fresh(expr.at, UNKNOWN)
 
@@ -739,12 +742,12 @@ class Applying:
         """An update inside the callee hits every binding that only the caller has."""
         if is_plain(self.frame.type_of(self.st, ref)):
             return
-        spared: set[Binding] = {(r, k) for r in self.entry.reach for k in self.st.heap.get(r, ())}
+        reach, spared = self.entry.reach, set[Binding]()  # what the callee had: it marked that
         outer_through = ""
         if through:
             node = self.nodes.get(through)
             if through not in derived_params(self.frame.a, self.function):
-                spared |= self.argument_bindings(node)
+                spared = self.argument_bindings(node)
                 mark = replace(mark, meant=True)
             own = isinstance(node, ir.Name) and node.scope == "local"
             if isinstance(node, ir.Name) and own and node.name in self.frame.fn.params:
@@ -752,7 +755,7 @@ class Applying:
         here = self.mark(mark)
         if ref.many or (self.frame.alternatives and not self.of_receiver(ref)):
             here = replace(here, collapsed=True)
-        self.st.mark(ref, here, lambda b: b in spared)
+        self.st.mark(ref, here, lambda b: b[0] in reach or b in spared)
         if ref.kind in {"root", "init"}:
             self.frame.outer().updates[(ref, here, outer_through)] = None
 
