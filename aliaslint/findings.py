@@ -5,7 +5,8 @@ This module imports nothing of the package, so that every folder may import it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -89,6 +90,20 @@ class Repair:
     @property
     def spans(self) -> tuple[Span, ...]:
         return (self.span, *self.also)
+
+
+def joined(repairs: Iterable[Repair]) -> dict[Span, Repair]:
+    """Return one repair a statement, which makes the copies of all of them: of two forms of one
+    copy, that which keeps more."""
+    found: dict[Span, Repair] = {}
+    for repair in repairs:
+        known = found.setdefault(repair.span, repair)
+        names: dict[str, Named] = {}
+        for name in (*known.names, *repair.names):
+            held = names.setdefault(name.text, name)
+            names[name.text] = max(held, name, key=lambda n: KEEPS.index(n.form))
+        found[repair.span] = replace(known, names=tuple(names.values()))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

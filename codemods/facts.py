@@ -6,8 +6,7 @@ from pathlib import Path
 
 import libcst as cst
 
-from aliaslint.findings import Repair
-from aliaslint.fix.plan import joined
+from aliaslint.findings import Repair, joined
 
 
 def repairs(module: cst.Module, filename: str | None, unsafe: bool) -> list[Repair]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
 
-from aliaslint.findings import KEEPS, Action, Finding, Named, Repair, Span
+from aliaslint.findings import Action, Finding, Repair, Span, joined
 from aliaslint.fix.model import FixOptions, Skipped, Strategy
 from aliaslint.source.files import SourceFile, split_lines
 
@@ -154,19 +154,6 @@ def _without_overlap(
             skipped.append(Skipped(finding, "a copy inside this expression comes first"))
         else:
             yield finding, repair
-
-
-def joined(repairs: Iterable[Repair]) -> dict[Span, Repair]:
-    """Return one repair a statement, which makes the copies of all of them."""
-    found: dict[Span, Repair] = {}
-    for repair in repairs:
-        known = found.setdefault(repair.span, repair)
-        names: dict[str, Named] = {}
-        for name in sorted((*known.names, *repair.names), key=lambda n: KEEPS.index(n.form)):
-            names[name.text] = name
-        order = dict.fromkeys(name.text for name in (*known.names, *repair.names))
-        found[repair.span] = replace(known, names=tuple(names[text] for text in order))
-    return found
 
 
 def _rank(repair: Repair) -> int:

@@ -20,7 +20,7 @@ from aliaslint.flow.frame import FRESH_PROV, STATIC_PROV, Frame, bind, describe
 from aliaslint.flow.leaving import throw
 from aliaslint.flow.narrowing import classes_of, narrow_numbers
 from aliaslint.flow.protocol import candidates
-from aliaslint.flow.state import State, is_object
+from aliaslint.flow.state import Binding, State, is_object
 from aliaslint.flow.summaries import apply_call, is_facet, shared_only
 from aliaslint.flow.values import (
     ANY,
@@ -529,12 +529,14 @@ def hold_across(frame: Frame, st: State, ref: Ref, expr: ir.Call) -> None:
     """An unresolved call of the protocol may update: captures held across it are told."""
     where = frame.where(expr.at)
     site = Site(where, "unresolved", describe(expr.fn), function=frame.fn.name)
-    for key, val in list(st.heap.get(ref, {}).items()):
-        if not isinstance(key, str) or key.startswith(("#", "()", "@")):
-            continue
-        for link in list(val):
-            if not is_plain(frame.type_of(st, link.ref)):
-                st.mark(link.ref, Mark(site), lambda b, r=ref, k=key: b == (r, k))  # type: ignore[misc]
+    places: Iterator[tuple[Binding, Ref]] = (
+        ((ref, key), link.ref)
+        for key, val in st.heap.get(ref, {}).items()
+        if isinstance(key, str) and not key.startswith(("#", "()", "@"))
+        for link in val
+        if not is_plain(frame.type_of(st, link.ref))
+    )
+    st.mark_all(places, Mark(site))
 
 
 def bound_call(

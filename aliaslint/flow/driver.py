@@ -10,10 +10,9 @@ from aliaslint.flow.context import FUEL, Analysis, Events, Exhausted
 from aliaslint.flow.decorators import call_by_name
 from aliaslint.flow.expressions import Stopped
 from aliaslint.flow.frame import Frame
-from aliaslint.flow.parameters import entry_state
+from aliaslint.flow.parameters import begin
 from aliaslint.flow.state import State, is_object
 from aliaslint.flow.statements import execute
-from aliaslint.flow.summaries import prepare_frame
 from aliaslint.flow.values import ENTRY, Pos, Ref, Val
 from aliaslint.lower import ir
 from aliaslint.parallel import spread
@@ -185,9 +184,7 @@ def analyse_root(
     """
     analysis.fuel = fuel
     analysis.contexts.clear()
-    frame = Frame(analysis, function, cls, 0)
-    st = entry_state(analysis, function, cls)
-    prepare_frame(frame, st)
+    frame, st = begin(analysis, function, cls)
     analysis.bound_site = None
     finished = True
     try:

@@ -8,14 +8,16 @@ not enough to know which arrays two owners share, so nothing but captures is jud
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from aliaslint.flow.context import MAX_DEPTH, Analysis, Events, Exhausted
+from aliaslint.flow.expressions import Stopped
 from aliaslint.flow.frame import Frame
-from aliaslint.flow.parameters import entry_state
-from aliaslint.flow.state import State
+from aliaslint.flow.parameters import begin
+from aliaslint.flow.state import Binding, State
 from aliaslint.flow.values import Mark, Ref, Val
 from aliaslint.lower import ir
 from aliaslint.program.classes import Method
@@ -51,19 +53,15 @@ def effects_of(analysis: Analysis, class_key: str, method: Method) -> Effects:
 
 def interpret_alone(analysis: Analysis, function: ir.Function, class_key: str) -> Effects:
     """Interpret a method with an object of which nothing but its class is known."""
-    from aliaslint.flow.expressions import Stopped
     from aliaslint.flow.statements import execute
-    from aliaslint.flow.summaries import prepare_frame
 
     with analysis.isolated():
         analysis.observer = None
         analysis.coarse = True
         analysis.fuel = METHOD_FUEL
         analysis.guessing = 1  # callers may mean another class: what is a number in it is none
-        frame = Frame(analysis, function, class_key, DEPTH)
-        st = entry_state(analysis, function, class_key)
+        frame, st = begin(analysis, function, class_key, DEPTH)
         own = next((link.ref for link in st.env.get(function.params[0], ())), None)
-        prepare_frame(frame, st)
         with suppress(Stopped, Exhausted):  # what was updated until then is known
             execute(frame, function.body, st)
         updates = {
@@ -118,13 +116,15 @@ def call_by_effects(
 
 def hit(frame: Frame, st: State, ref: Ref, path: Path, mark: Mark) -> None:
     """Mark whatever else holds what the object keeps at the end of a path."""
-    for owner in owners_of(frame, st, ref, path):
-        for link in frame.load_location(st, owner, path[-1]):
-            if is_plain(frame.type_of(st, link.ref)):
-                continue
-            st.mark(link.ref, mark, lambda b, o=owner: b == (o, path[-1]))  # type: ignore[misc]
-            if link.ref.kind in {"root", "init"}:
-                frame.outer().updates[(link.ref, mark, "")] = None
+    places: Iterator[tuple[Binding, Ref]] = (
+        ((owner, path[-1]), link.ref)
+        for owner in owners_of(frame, st, ref, path)
+        for link in frame.load_location(st, owner, path[-1])
+        if not is_plain(frame.type_of(st, link.ref))
+    )
+    for held in st.mark_all(places, mark):
+        if held.kind in {"root", "init"}:
+            frame.outer().updates[(held, mark, "")] = None
 
 
 def owners_of(frame: Frame, st: State, ref: Ref, path: Path) -> list[Ref]:

@@ -81,7 +81,7 @@ def inline(
 
 def for_generator(frame: Frame, stmt: ir.For, st: State, generators: list[Link]) -> State | None:
     """`for x in generator(...)`: the loop body runs at every yield of the generator."""
-    from aliaslint.flow.statements import assign_to, execute, note_held
+    from aliaslint.flow.statements import assign_part, execute
 
     key = (frame.fn.key, stmt.at)
     result: State | None = None
@@ -91,8 +91,7 @@ def for_generator(frame: Frame, stmt: ir.For, st: State, generators: list[Link])
             frame.loops.append(loop)
 
             def consume(val: Val, state: State, loop: LoopFrame = loop) -> State | None:
-                note_held(frame, state, stmt.target, val)
-                assign_to(frame, stmt.target, val, state)
+                assign_part(frame, stmt.target, val, state)
                 after = execute(frame, stmt.body, state)
                 for continued in loop.continues:
                     after = frame.union(after, continued)

@@ -329,7 +329,7 @@ def run_for(frame: Frame, stmt: ir.For, st: State) -> State | None:
 
 def iteration(walk: Walk, loop: LoopFrame, state: State | None, pos: Pos) -> State | None:
     """Run the body once with the loop variable at `pos`."""
-    from aliaslint.flow.statements import assign_to, execute, note_held
+    from aliaslint.flow.statements import assign_part, execute
 
     if state is None:
         return None
@@ -340,10 +340,9 @@ def iteration(walk: Walk, loop: LoopFrame, state: State | None, pos: Pos) -> Sta
     try:
         frame.walking = True
         val = iterate_val(frame, state, walk.iterable, pos, stmt.iterable)
-        val = bind(val or frame.plain(UNKNOWN))
+        val = val or frame.plain(UNKNOWN)
         frame.walking = False
-        note_held(frame, state, stmt.target, val)
-        assign_to(frame, stmt.target, val, state)
+        assign_part(frame, stmt.target, bind(val), state)
     except Stopped:
         frame.positions = outer
         return None

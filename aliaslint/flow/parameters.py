@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from aliaslint.flow.context import Analysis
+from aliaslint.flow.frame import Frame
 from aliaslint.flow.state import State
-from aliaslint.flow.summaries import param_annotation
+from aliaslint.flow.summaries import param_annotation, prepare_frame
 from aliaslint.flow.values import FRESH, Link, Prov, Val
 from aliaslint.lower import ir
 from aliaslint.program.types import UNKNOWN, ClassOf, Map, Seq, Type, is_plain
 
 
-def entry_state(analysis: Analysis, function: ir.Function, cls: str | None) -> State:
-    """Return the state in which a function starts of whose callers nothing is known."""
+def begin(
+    analysis: Analysis, function: ir.Function, cls: str | None, depth: int = 0
+) -> tuple[Frame, State]:
+    """Return the frame and the state in which a function starts of whose callers nothing is
+    known; `depth` is how many calls it counts as nested in."""
+    frame = Frame(analysis, function, cls, depth)
     st = State()
     for name, kind in zip(function.params, function.kinds, strict=True):
         st.env[name] = parameter(analysis, function, cls, name, kind)
-    return st
+    prepare_frame(frame, st)
+    return frame, st
 
 
 def parameter(

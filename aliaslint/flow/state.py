@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
 from aliaslint.flow.cases import Cases, joined, loosened, moved, without_variable
 from aliaslint.flow.values import (
@@ -101,14 +101,18 @@ class State:
                 if holds(val, ref) and not spared((owner, key)):
                     self.put(owner, key, marked(val, ref, mark))
 
-    def mark_all(self, held: Mapping[Ref, Binding | None], mark: Mark) -> None:
-        """Add `mark` to every binding that may hold one of several arrays, but for the one that
-        is named with each. One walk over the state for all of them."""
+    def mark_all(self, places: Iterable[tuple[Binding, Ref]], mark: Mark) -> list[Ref]:
+        """Add `mark` to every other binding that may hold what a place holds, for all of the
+        places in one walk. Return what they hold."""
+        held: dict[Ref, Binding | None] = {}  # None for what several of the places hold
+        for place, ref in places:
+            held[ref] = place if held.get(ref, place) == place else None
         for binding, val in list(self.bindings()):
             hit = [k for k in val if k.ref in held and held[k.ref] != binding]
             if hit:
                 added = {link: val[link] | {Stale(link.prov, mark)} for link in hit}
                 self.set(binding, {**val, **added})
+        return list(held)
 
     def become(self, other: State) -> None:
         """Hold what `other` holds, for those who have this state at hand."""

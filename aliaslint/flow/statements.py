@@ -282,12 +282,18 @@ def unpack(frame: Frame, target: ir.Unpack, val: Val, st: State) -> None:
         elements = iterable_elements(frame, st, link.ref, count, target)
         parts = [join(p, e) for p, e in zip(parts, elements, strict=True)]
     for index, (inner, part) in enumerate(zip(target.targets, parts, strict=True)):
-        part = bind(part)
-        note_held(frame, st, inner, part, starred=index == target.star)
-        assign_to(frame, inner, part, st)
+        assign_part(frame, inner, bind(part), st, starred=index == target.star)
 
 
-def note_held(frame: Frame, st: State, target: ir.Target, val: Val, starred: bool = False) -> None:
+def assign_part(
+    frame: Frame, target: ir.Target, val: Val, st: State, starred: bool = False
+) -> None:
+    """Assign what has no expression of its own: what it holds is noted with the target."""
+    note_held(frame, st, target, val, starred)
+    assign_to(frame, target, val, st)
+
+
+def note_held(frame: Frame, st: State, target: ir.Target, val: Val, starred: bool) -> None:
     """Remember which captured arrays a target holds that has no expression of its own."""
     if isinstance(target, ir.Unpack):
         return
@@ -896,9 +902,7 @@ def with_(frame: Frame, stmt: ir.With, st: State) -> State | None:
             val = enter_generator(frame, st, link, stmt)
         entered = join(entered, val)
     if stmt.target is not None:
-        entered = bind(entered)
-        note_held(frame, st, stmt.target, entered)
-        assign_to(frame, stmt.target, entered, st)
+        assign_part(frame, stmt.target, bind(entered), st)
     after = execute(frame, stmt.body, st)
     if after is None:
         return None

@@ -7,6 +7,7 @@ caller's own provenance and staleness when the summary is applied.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from aliaslint.flow.containers import focused_element
@@ -421,14 +422,14 @@ def prepare_frame(frame: Frame, st: State) -> None:
 def collapse(frame: Frame, st: State, entry: Entry, expr: ir.Expr) -> Val:
     """At a bound: whatever the callee can reach may have been updated; told as AL102 only."""
     mark = Mark(analysis_bound(frame, expr))
-    held: dict[Ref, Binding | None] = {}  # where an array is, None if in several places
-    for owner in entry.reach:
-        for key, val in st.heap.get(owner, {}).items():
-            for ref in {link.ref for link in val}:
-                if "array" in frame.type_of(st, ref):
-                    held[ref] = None if ref in held else (owner, key)
-    st.mark_all(held, mark)
-    for ref in held:
+    places: Iterator[tuple[Binding, Ref]] = (
+        ((owner, key), link.ref)
+        for owner in entry.reach
+        for key, val in st.heap.get(owner, {}).items()
+        for link in val
+        if "array" in frame.type_of(st, link.ref)
+    )
+    for ref in st.mark_all(places, mark):
         if ref.kind in {"root", "init", "static"}:
             frame.outer().updates[(ref, mark, "")] = None
     frame.a.unresolved.setdefault(frame.where(expr.at), "a call beyond the bounds")

@@ -53,6 +53,10 @@ class Masks:
         self.direct = {
             node: Facts(*events[node], classes[node], members[node]) for node in reach.units
         }
+        self.of_caches = 0  # what methods of the cache protocol update
+        for node, facts in self.direct.items():
+            if node[0] == "p":
+                self.of_caches |= facts.updates & ~self.hidden
         self.methods = [
             [(self.names[name] if not is_special(name) else 0, node) for name, node in unit.methods]
             for unit in self.classes
@@ -131,9 +135,7 @@ class Masks:
 
     def captures_of_caches(self, unit: Unit) -> bool:
         """True if the function's own text captures by its name what a cache method updates."""
-        methods = [other for node, other in self.reach.units.items() if node[0] == "p"]
-        updates = [self.direct[other.node].updates & ~self.hidden for other in methods]
-        return any(unit.captures & found for found in updates)
+        return bool(unit.captures & self.of_caches)
 
     def _run(self, unit: Unit) -> Facts:
         """Return what a function leads to, with the methods that its own mentions can run."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from aliaslint.lower import ir
 from aliaslint.lower.walk import children
 from aliaslint.program.masks import Masks
-from aliaslint.program.reach import Place, Reach, arguments_at, holds_array
+from aliaslint.program.reach import Place, Reach, Unit, arguments_at, holds_array
 from aliaslint.program.scan import CallSite, Scan, Update, arguments, has_receiver, nested
 from aliaslint.program.types import ClassOf, FuncOf, Inst
 
@@ -77,7 +77,7 @@ class Relevance:
         function, class_key = outermost(function, class_key)
         if function.key in self.local:
             return True
-        unit = self.reach.units.get(("f", function.key, class_key or ""))
+        unit = self._unit(function, class_key)
         if unit is None or unit.scan is None:
             return True
         return self.masks.meets(unit)
@@ -86,16 +86,18 @@ class Relevance:
         """Return how soon a function is worth another look: 0 for what is known to update an
         array itself, 1 for what captures what is updated, 2 for what leads to both."""
         function, class_key = outermost(function, class_key)
-        unit = self.reach.units.get(("f", function.key, class_key or ""))
+        unit = self._unit(function, class_key)
         if function.key in self.urgent:
             return 0
         return 1 if unit is not None and self.masks.captures(unit) else 2
 
     def captures_of_caches(self, function: ir.Function, class_key: str | None) -> bool:
         """True if the function itself captures what a method of the cache protocol updates."""
-        function, class_key = outermost(function, class_key)
-        unit = self.reach.units.get(("f", function.key, class_key or ""))
+        unit = self._unit(*outermost(function, class_key))
         return unit is not None and self.masks.captures_of_caches(unit)
+
+    def _unit(self, function: ir.Function, class_key: str | None) -> Unit | None:
+        return self.reach.units.get(("f", function.key, class_key or ""))
 
     # --- updates of what a name holds
 

@@ -68,7 +68,8 @@ class Rule:
         """Return a finding of this rule; `fields` fill the message's template."""
         message = self.message.format(**fields)
         level = severity or self.severity
-        return Finding(self.code, self.name, message, level, path, span, trace, repair, obstacle)
+        why = "" if repair else obstacle
+        return Finding(self.code, self.name, message, level, path, span, trace, repair, why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,13 +63,12 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
     for (code, where), group in evidence.groups.items():
         if code != RULE.code or not evidence.in_target(where):
             continue
-        mend = repair(evidence, group)
         yield RULE.finding(
             evidence.path(where),
             evidence.span(where),
             trace=evidence.trace(group, evidence.capture_steps(group.victim)),
-            repair=mend,
-            obstacle="" if mend else obstacle(evidence, where),
+            repair=repair(evidence, group),
+            obstacle=obstacle(evidence, where),
             name=evidence.bound_name(where),
             source=attribute_text(group.victim) or evidence.text(where),
             mutation=evidence.mutation_text(group),

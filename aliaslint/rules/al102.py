@@ -98,13 +98,12 @@ def finding(
     from aliaslint.rules.evidence import attribute_text
 
     why = "no read is proven"
-    repair = snapshot(evidence, where, [victim], "unsafe", "keep-int", why, [victim])
     return RULE.finding(
         evidence.path(where),
         evidence.span(where),
         trace=steps,
-        repair=repair,
-        obstacle="" if repair else obstacle(evidence, where),
+        repair=snapshot(evidence, where, [victim], "unsafe", "keep-int", why, [victim]),
+        obstacle=obstacle(evidence, where),
         name=evidence.bound_name(where),
         source=attribute_text(victim) or evidence.text(where),
         reason=reason,

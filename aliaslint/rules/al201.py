@@ -59,13 +59,12 @@ def find_in_program(evidence: Evidence) -> Iterator[Finding]:
         if code != RULE.code or not evidence.in_target(where):
             continue
         mark = evidence.mutations(group)[0]
-        mend = repair(evidence, group)
         yield RULE.finding(
             evidence.path(where),
             evidence.span(where),
             trace=evidence.trace(group, evidence.capture_steps(richer(group))),
-            repair=mend,
-            obstacle="" if mend else OBSTACLE,
+            repair=repair(evidence, group),
+            obstacle=OBSTACLE,
             source=attribute_text(group.victim) or evidence.text(where),
             target=mark.site.text,
             mutation=evidence.mutation_text(group),

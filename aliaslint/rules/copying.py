@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from aliaslint.findings import Repair
+from aliaslint.findings import KEEPS, Repair
 from aliaslint.flow.values import Where
 from aliaslint.lower.lowering import at as position
 from aliaslint.program.types import NOTHING, ClassOf, Map, Seq, Tup, Type
@@ -82,7 +82,7 @@ def _of_parts(
         filled = _in_callee(evidence, where, victims, form)
         if filled is not None or parted is None:
             return filled
-    hardest = max((name.form for name in parted.names), key=[*REASONS].index)
+    hardest = max((name.form for name in parted.names), key=KEEPS.index)
     why = reason or REASONS[hardest]
     return Repair("copy-after", parted.span, safety, why, hardest, names=parted.names)
 

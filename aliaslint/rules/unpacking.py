@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from aliaslint.findings import Named
 from aliaslint.flow.values import Where
 from aliaslint.lower.lowering import at as position
+from aliaslint.lower.scopes import FunctionNode
 from aliaslint.rules.evidence import LOCAL_UPDATES
 from aliaslint.rules.optional import attribute_may_be_none
 from aliaslint.rules.positions import nodes_at
@@ -87,8 +88,9 @@ def leaves(evidence: Evidence, where: Where, victims: Sequence[Prov]) -> Iterato
     that captures them."""
     tree = evidence.analysis.modules.by_id[where.module].tree
     around = _function(nodes_at(tree, where.at))
-    for place, held in sorted(evidence.analysis.held.items()):
-        if place.module != where.module or not any(_came_as(v, held) for v in victims):
+    here = {p: h for p, h in evidence.analysis.held.items() if p.module == where.module}
+    for place, held in sorted(here.items()):
+        if not any(_came_as(victim, held) for victim in victims):
             continue
         path = nodes_at(tree, place.at)
         holder = next(
@@ -100,8 +102,7 @@ def leaves(evidence: Evidence, where: Where, victims: Sequence[Prov]) -> Iterato
 
 
 def _function(path: Sequence[ast.AST]) -> ast.AST | None:
-    functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    return next((node for node in reversed(path) if isinstance(node, functions)), None)
+    return next((node for node in reversed(path) if isinstance(node, FunctionNode)), None)
 
 
 def _came_as(victim: Prov, held: Held) -> bool:
