@@ -22,7 +22,7 @@ from aliaslint.program.scan import nested
 from aliaslint.program.types import Inst
 
 Root = tuple[ir.Function, str | None]
-COARSE_FUEL = 3_000  # statements of a function that is judged by the effects of cache methods
+COARSE_FUEL = 6_000  # statements of a function that is judged by the effects of cache methods
 WORTH_A_PROCESS = 12  # fewer functions are done before another process has started
 
 
