@@ -187,6 +187,7 @@ class Reach:
         self._anywhere: dict[str, Type] = {}
         self._setters: dict[str, set[str]] = {}
         self._returned: dict[tuple[str, str], frozenset[str]] = {}
+        self._kept: dict[tuple[str, str], frozenset[str]] = {}
         self._scans: dict[str, Scan] = {}
         self._symbols: dict[tuple[str, str], object] = {}
         self._pending: list[Node] = []
@@ -229,6 +230,8 @@ class Reach:
                     pass
         self.handed.fill(self)
         self._returned.clear()  # now it is known what a call of a value may give back
+        self._kept.clear()  # and, of all classes, which methods store what they are given
+        self._storing = None
         for unit in self.units.values():  # now that all classes have been met
             if unit.scan is not None:
                 self._fill_updates(unit, unit.scan)
@@ -681,6 +684,63 @@ class Reach:
                 names.update(self.sources(value, inner, found, class_key, set()))
             self._returned[key] = frozenset(names or {"="})
         return self._returned[key]
+
+    def kept(self, function: ir.Function, class_key: str | None) -> frozenset[str]:
+        """Return the parameters that something may still hold when a call of the function is
+        over: an object that they are stored in, or a function nested in this one."""
+        key = (function.key, class_key or "")
+        if key not in self._kept:
+            self._kept[key] = frozenset()  # a call of itself adds nothing
+            found = self.scan_of(function)
+            values = list(found.stored)
+            for site in found.calls:
+                given = self.keeps(site.call, site.function, class_key)
+                values.extend((arg, site.function) for arg in given)
+            names = {
+                name[1:]
+                for value, inner in values
+                for name in self.sources(value, inner, found, class_key, set())
+                if name.startswith("%")
+            }
+            self._kept[key] = frozenset(names.union(function.cells).intersection(function.params))
+        return self._kept[key]
+
+    def keeps(
+        self, call: ir.Call, function: ir.Function, class_key: str | None
+    ) -> Iterator[ir.Expr]:
+        """Yield the arguments of a call that something may still hold when it is over, whatever
+        becomes of its result."""
+        for atom in self.kinds.expression(call.fn, function, class_key):
+            callees = self.constructors(atom) if isinstance(atom, ClassOf) else self.callees(atom)
+            for callee in callees:
+                kept = self.kept(callee.function, callee.class_key)
+                pairs = arguments(callee.function, call, callee.bound)
+                yield from (arg for param, arg in pairs if param in kept)
+            if isinstance(atom, ClassOf) and not callees:  # a dataclass: its fields
+                yield from (arg.value for arg in call.args)
+            elif atom == "unknown" and isinstance(call.fn, ir.Attr):
+                if call.fn.name in self._storing_methods():
+                    yield from (arg.value for arg in call.args)
+
+    def gives_back(
+        self, call: ir.Call, function: ir.Function, class_key: str | None
+    ) -> Iterator[ir.Expr]:
+        """Yield the arguments of a call that its result may be, or hold."""
+        for atom in self.kinds.expression(call.fn, function, class_key):
+            for callee in self.callees(atom):
+                returned = self.returned(callee.function, callee.class_key)
+                params = {name.rpartition("%")[2] for name in returned if "%" in name}
+                pairs = arguments(callee.function, call, callee.bound)
+                yield from (arg for param, arg in pairs if param in params)
+            if isinstance(atom, Ext) and not gives_new(atom.dotted):
+                yield from (arg.value for arg in call.args)
+
+    def constructors(self, atom: ClassOf) -> list[Callee]:
+        """Return the methods of the program that making an instance runs."""
+        info = self.kinds.classes.get(atom.key)
+        methods = [info.find(name) for name in ("__new__", "__init__")] if info else []
+        made = [self.kinds.classes.method(method) for method in methods if method is not None]
+        return [Callee(function, atom.key, True) for function in made]
 
 
 def handed_in(reach: Reach, found: Scan) -> Iterator[str]:

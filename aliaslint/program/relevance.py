@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from aliaslint.lower import ir
 from aliaslint.lower.walk import children
@@ -159,13 +160,19 @@ class Relevance:
         if name in found.held:
             return True
         return any(
-            site.call is not but and self._may_keep(found, site)
+            site.call is not but and self._may_keep(found, site, name)
             for site in found.passed.get(name, ())
         )
 
-    def _may_keep(self, found: Scan, site: CallSite) -> bool:
+    def _may_keep(self, found: Scan, site: CallSite, name: str) -> bool:
         own = found.function.class_key
-        return "*" in self.reach.sources(site.call, site.function, found, own, set())
+        if "*" in self.reach.sources(site.call, site.function, found, own, set()):
+            return True
+        alive = chain(
+            self.reach.keeps(site.call, site.function, own),
+            self.reach.gives_back(site.call, site.function, own),
+        )
+        return any(isinstance(arg, ir.Name) and arg.name == name for arg in alive)
 
     # --- calls that hand something to a parameter that is updated
 

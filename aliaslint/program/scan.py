@@ -221,6 +221,7 @@ class Walk:
             case ir.ToName(name=name, scope=scope):
                 if scope in {"global", "cell"}:
                     found.captures.add(f":{name}")
+                    self.stored(value)
             case ir.ToAttr(obj=obj, name=name):
                 self.value(obj, kept=False)
                 found.members.add(name)  # a setter
