@@ -115,6 +115,26 @@ def focused_element(frame: Frame, st: State, ref: Ref, pos: Pos) -> Val | None:
     return st.peek(ref, pos)
 
 
+def split_like(frame: Frame, st: State, other: State) -> State:
+    """Return `st` with those elements of constant index split off that `other` has split off.
+
+    A union would else take what `other` knows of such an element for all there is to know.
+    """
+    if st is other:
+        return st
+    new: State | None = None
+    for ref, fields in other.heap.items():
+        mine = st.heap.get(ref)
+        if ref.kind != "alloc" or mine is None or mine is fields:
+            continue
+        for key in fields:
+            if isinstance(key, Pos) and key.kind == "i" and key not in mine:
+                new = new or st.copy()
+                if new.peek(ref, key) is None:
+                    focused_element(frame, new, ref, key)
+    return new or st
+
+
 def any_element(frame: Frame, st: State, ref: Ref, known: Pos | None = None) -> Val:
     result = join_elements(st.heap.get(ref, {}), lambda p: p.kind != "v")
     if ref.kind in {"root", "init"}:

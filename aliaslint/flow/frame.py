@@ -144,7 +144,9 @@ class Frame:
         """Return the union of two states; None for the state of what is not reached."""
         if a is None or b is None:
             return a if b is None else b
-        return a.join(b, self.refs, self.a.init_type)
+        from aliaslint.flow.containers import split_like
+
+        return split_like(self, a, b).join(split_like(self, b, a), self.refs, self.a.init_type)
 
     # --- types
 
