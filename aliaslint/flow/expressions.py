@@ -597,8 +597,9 @@ def display(frame: Frame, expr: ir.Build, st: State, keep: Callable[[Val], Val])
             count += 1
         else:
             fields[ANY] = join(fields.get(ANY, EMPTY), val)
-    if exact and expr.kind != "dict":
-        fields["#len"] = single(frame.refs.const(count, SCALAR), FRESH_PROV)
+    if exact:
+        size = count if expr.kind != "dict" else "?"
+        fields["#len"] = single(frame.refs.const(size, SCALAR), FRESH_PROV)
     st.heap[made] = fields
     return single(made, FRESH_PROV)
 
