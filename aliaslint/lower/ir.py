@@ -349,3 +349,4 @@ class Function:
     defaults: tuple[tuple[str, Expr], ...] = ()
     parent: Function | None = None
     locals: frozenset[str] = frozenset()
+    inner: tuple[Function, ...] | None = None  # `scan.closures`, once they have been looked for

@@ -21,7 +21,7 @@ from itertools import chain
 from aliaslint.lower import ir
 from aliaslint.lower.walk import children
 from aliaslint.program.masks import Masks
-from aliaslint.program.reach import Place, Reach, Unit, arguments_at, holds_array
+from aliaslint.program.reach import Place, Reach, Unit, holds_array
 from aliaslint.program.scan import CallSite, Scan, Update, arguments, has_receiver, nested
 from aliaslint.program.types import ClassOf, FuncOf, Inst
 
@@ -39,6 +39,9 @@ class Written:
     # Parameters that it may hand to a callee that only a caller knows, with a bit for each
     # function that updates them if it is that callee.
     handed: dict[str, int] = field(default_factory=dict)
+
+
+ByPlace = dict[Place | None, list[tuple[Scan, CallSite, ir.Expr]]]
 
 
 class Relevance:
@@ -183,24 +186,36 @@ class Relevance:
             for site in found.calls:
                 for key, bound in self._callees(found, site):
                     sites.setdefault(key, []).append((found, site, bound))
-        of_values = [
-            (found, site)
-            for found in scans
-            for site in found.calls
-            if self._calls_a_value(found, site)
-        ]
+        values = self._calls_of_values(scans)
         places: dict[Place, int] = {}
+        new: dict[Place, int] = {}
         self.pending = list(self.written.values())
-        while self.pending:
-            written = self.pending.pop()
-            for found, site, bound in sites.get(written.function.key, ()):
-                self._call(written, found, site, bound)
-                self._open_call(written, found, site, bound)
-            new = self._places(written, places)
-            places.update(new)
-            for found, site in of_values if new else ():
-                for place, arg in arguments_at(site.call, new):
-                    self._handed_on(found, site, arg, new[place])
+        while self.pending or new:
+            while self.pending:
+                written = self.pending.pop()
+                for found, site, bound in sites.get(written.function.key, ()):
+                    self._call(written, found, site, bound)
+                    self._open_call(written, found, site, bound)
+                more = self._places(written, places)
+                places.update(more)
+                new.update(more)
+            # Calls of values are many: all that is news is looked at together.
+            settled, new = new, {}
+            for place, bits in settled.items():
+                for found, site, arg in chain(values.get(place, ()), values.get(None, ())):
+                    self._handed_on(found, site, arg, bits)
+
+    def _calls_of_values(self, scans: list[Scan]) -> ByPlace:
+        """Return the arguments of calls of which only a caller may know the callee, by the places
+        that they stand at; under None what is unpacked, which may stand at any."""
+        values: ByPlace = {}
+        for found in scans:
+            for site in found.calls:
+                if self._calls_a_value(found, site):
+                    for number, arg in enumerate(site.call.args):
+                        place = None if arg.name in {"*", "**"} else arg.name or number
+                        values.setdefault(place, []).append((found, site, arg.value))
+        return values
 
     # --- calls of what a variable or an attribute holds
 

@@ -116,7 +116,14 @@ def scan(function: ir.Function, mlx_names: frozenset[str]) -> Scan:
     return found
 
 
-def closures(function: ir.Function) -> Iterator[ir.Function]:
+def closures(function: ir.Function) -> tuple[ir.Function, ...]:
+    """Return the functions that stand directly in a function."""
+    if function.inner is None:
+        function.inner = tuple(find_closures(function))
+    return function.inner
+
+
+def find_closures(function: ir.Function) -> Iterator[ir.Function]:
     for expr in expressions(function.body):
         if isinstance(expr, ir.Closure):
             yield expr.function
