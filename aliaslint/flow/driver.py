@@ -22,7 +22,8 @@ from aliaslint.program.scan import nested
 from aliaslint.program.types import Inst
 
 Root = tuple[ir.Function, str | None]
-COARSE_FUEL = 6_000  # statements of a function that is judged by the effects of cache methods
+COARSE_FUEL = 3_000  # statements of a function that is judged by the effects of cache methods
+MORE = 4  # times as much is spent on a function that was cut off, where some is left
 WORTH_A_PROCESS = 12  # fewer functions are done before another process has started
 
 
@@ -85,9 +86,10 @@ def analyse_unit(analysis: Analysis, unit: list[Root]) -> Events:
         rest -= given - analysis.fuel
     for root, given in cut:  # A module of few functions has some left for long ones.
         finished = False
-        if rest > given:
-            finished = analyse_function(analysis, *root, rest)
-            rest = analysis.fuel
+        more = min(rest, MORE * given)
+        if more > given:
+            finished = analyse_function(analysis, *root, more)
+            rest -= more - analysis.fuel
         if not finished:
             analyse_coarsely(analysis, root)
         analysis.abandoned += not finished
