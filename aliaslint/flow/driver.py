@@ -22,7 +22,7 @@ from aliaslint.program.scan import nested
 from aliaslint.program.types import Inst
 
 Root = tuple[ir.Function, str | None]
-COARSE_FUEL = 3_000  # statements of a function that is judged by the effects of cache methods
+COARSE_FUEL = 4_500  # statements of a function that is judged by the effects of cache methods
 MORE = 4  # times as much is spent on a function that was cut off, where some is left
 WORTH_A_PROCESS = 12  # fewer functions are done before another process has started
 
