@@ -513,7 +513,7 @@ class Applying:
         Its own objects count only where the caller can get at them.
         """
         found: list[tuple[Ref, Key, Val]] = []
-        held = self.visible(state, facets=False)
+        held: dict[Ref, None] | None = None
         for ref in self.visible(state):
             fields = state.heap.get(ref)
             if not fields:
@@ -526,6 +526,8 @@ class Applying:
                 if old is None and ref.kind in {"root", "init"} and untouched(ref, key, val):
                     continue
                 if is_facet(ref):
+                    if held is None:
+                        held = self.visible(state, facets=False)
                     val = shared_only(ref, val, held)
                     if not val:
                         continue
