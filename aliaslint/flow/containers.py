@@ -74,8 +74,8 @@ def element(frame: Frame, st: State, ref: Ref, pos: Pos) -> Val:
     have = fields.get(pos)
     if have is None and pos.kind in {"i", "cur"}:
         have = focused_element(frame, st, ref, pos)
-    made = ref.kind == "alloc" or is_complete(fields)
-    if have is None and not made and ref.kind in {"root", "init"}:
+    undisclosed = may_hold_more(ref, fields)
+    if have is None and undisclosed:
         have = initial(ref, pos, frame.refs, frame.a.init_type)
         st.put(ref, pos, have)
     loose = st.peek(ref, ANY)
@@ -84,7 +84,7 @@ def element(frame: Frame, st: State, ref: Ref, pos: Pos) -> Val:
     if pos.kind == "i" and ref.kind in {"root", "init"} and not frame.walking:
         # A position of unknown index may be this one too.
         loose = join(loose or EMPTY, join_elements(st.heap.get(ref, {}), lambda p: p.kind == "v"))
-    if have is None and pos.kind == "i" and length is None and made:
+    if have is None and pos.kind == "i" and length is None and not undisclosed:
         have = join_elements(st.heap.get(ref, {}), lambda p: p.kind in {"*", "old", "cur"})
     return join(have or EMPTY, loose or EMPTY)
 
@@ -139,7 +139,7 @@ def split_like(frame: Frame, st: State, other: State) -> State:
 def any_element(frame: Frame, st: State, ref: Ref, known: Pos | None = None) -> Val:
     fields = st.heap.get(ref, {})
     result = join_elements(fields, lambda p: p.kind != "v")
-    if ref.kind in {"root", "init"} and not is_complete(fields):
+    if may_hold_more(ref, fields):
         loop = frame.positions[-1] if frame.positions else None
         one = known or Pos("v", (frame.fn.key, frame.looking_up, loop))
         have = st.peek(ref, one)
@@ -150,9 +150,16 @@ def any_element(frame: Frame, st: State, ref: Ref, known: Pos | None = None) -> 
     return result
 
 
-def is_complete(fields: dict[Key, Val]) -> bool:
-    """True for what a caller has made itself and put elements in: it has no others."""
-    return "#len" in fields and any(isinstance(key, Pos) for key in fields)
+def may_hold_more(ref: Ref, fields: dict[Key, Val]) -> bool:
+    """True for a container of a caller that may have elements which nobody has looked at yet.
+
+    A display has none, where each element stands at a constant position. A length alone does not
+    tell: one is noted for what a parameter holds as well.
+    """
+    if ref.kind not in {"root", "init"}:
+        return False
+    kinds = [key.kind for key in fields if isinstance(key, Pos)] if "#len" in fields else []
+    return not kinds or any(kind != "i" for kind in kinds)
 
 
 def join_elements(fields: dict[Key, Val], wanted: Callable[[Pos], bool]) -> Val:

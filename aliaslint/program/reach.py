@@ -159,11 +159,17 @@ class Handed:
 def arguments_at(call: ir.Call, places: Collection[Place]) -> Iterator[tuple[Place, ir.Expr]]:
     """Pair the places with the arguments of a call that stand there; what is unpacked may stand
     at any."""
+    for own, value in placed_arguments(call):
+        if own is None:
+            yield from ((place, value) for place in places)
+        elif own in places:
+            yield own, value
+
+
+def placed_arguments(call: ir.Call) -> Iterator[tuple[Place | None, ir.Expr]]:
+    """Yield the arguments of a call, each with its place: None for what is unpacked."""
     for number, arg in enumerate(call.args):
-        if arg.name in {"*", "**"}:
-            yield from ((place, arg.value) for place in places)
-        elif (arg.name or number) in places:
-            yield arg.name or number, arg.value
+        yield None if arg.name in {"*", "**"} else arg.name or number, arg.value
 
 
 @dataclass(frozen=True, slots=True)

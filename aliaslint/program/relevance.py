@@ -21,7 +21,7 @@ from itertools import chain
 from aliaslint.lower import ir
 from aliaslint.lower.walk import children
 from aliaslint.program.masks import Masks
-from aliaslint.program.reach import Place, Reach, Unit, holds_array
+from aliaslint.program.reach import Place, Reach, Unit, holds_array, placed_arguments
 from aliaslint.program.scan import CallSite, Scan, Update, arguments, has_receiver, nested
 from aliaslint.program.types import ClassOf, FuncOf, Inst
 
@@ -212,9 +212,8 @@ class Relevance:
         for found in scans:
             for site in found.calls:
                 if self._calls_a_value(found, site):
-                    for number, arg in enumerate(site.call.args):
-                        place = None if arg.name in {"*", "**"} else arg.name or number
-                        values.setdefault(place, []).append((found, site, arg.value))
+                    for place, arg in placed_arguments(site.call):
+                        values.setdefault(place, []).append((found, site, arg))
         return values
 
     # --- calls of what a variable or an attribute holds
